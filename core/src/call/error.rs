@@ -1,0 +1,336 @@
+//! What a caller gets when a guarded call fails.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use super::log::{Compact, Ending};
+use super::report::Report;
+use crate::reason::Reason;
+use crate::time::nanos;
+use crate::verdict::{Kind, Verdict};
+
+/// The word for "unknown" in a span.
+const NONE: u64 = u64::MAX;
+
+/// What a caller gets when a guarded call fails.
+///
+/// Says why the call ended, what was tried and when another call is worth
+/// making. Holds the operation's own last error, if it failed by one, as the
+/// source. At most 64 bytes more than that error.
+///
+/// ```
+/// use steadfast_core::{CallError, Reason};
+///
+/// fn report(error: &CallError<std::io::Error>) -> String {
+///     match (error.reason(), error.retry_after()) {
+///         (Reason::DependencyUnavailable, Some(after)) => format!("closed for {after:?}"),
+///         _ => error.to_string(),
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CallError<E> {
+    error: Option<E>,
+    reason: Reason,
+    ending: Ending,
+    // The verdict taken apart and plain nanoseconds keep the error small.
+    kind: Kind,
+    self_imposed: bool,
+    attempts: u32,
+    pushback: u64,
+    elapsed: u64,
+    bound: u64,
+    hint: u64,
+    policy: Option<&'static str>,
+}
+
+impl<E> CallError<E> {
+    /// Makes the error of a call that ended as `report` says.
+    #[must_use]
+    pub fn new(report: &Report, error: Option<E>) -> Self {
+        let (pushback, kind, self_imposed) = report.verdict.parts();
+        let bound = match report.reason {
+            Reason::DeadlineExceeded => report.deadline,
+            _ => report.cut_after,
+        };
+        Self {
+            error,
+            reason: report.reason,
+            ending: report.ending,
+            kind,
+            self_imposed,
+            attempts: report.attempts,
+            pushback,
+            elapsed: nanos(report.elapsed),
+            bound: bound.map_or(NONE, nanos),
+            hint: report.hint.map_or(NONE, nanos),
+            policy: report.policy,
+        }
+    }
+
+    /// Gives the value of the last attempt, accepted or not, else the error.
+    ///
+    /// # Errors
+    ///
+    /// When the last attempt gave no value.
+    pub fn conclude<T>(last: Option<Result<T, E>>, report: &Report) -> Result<T, Self> {
+        match last {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => Err(Self::new(report, Some(error))),
+            None => Err(Self::new(report, None)),
+        }
+    }
+
+    /// Returns why the call ended.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Returns how many attempts were made.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Returns how long the call took.
+    #[must_use]
+    pub const fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed)
+    }
+
+    /// Returns the verdict on the last attempt; Ok when there was none.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        Verdict::from_parts(self.pushback, self.kind, self.self_imposed)
+    }
+
+    /// Returns when another call is worth making, if anybody knows.
+    ///
+    /// From the breaker, the budget or the dependency, whoever ended the call.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        span(self.hint)
+    }
+
+    /// Returns the deadline that was exceeded, if that ended the call.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Duration> {
+        match self.reason {
+            Reason::DeadlineExceeded => span(self.bound),
+            _ => None,
+        }
+    }
+
+    /// Tells whether the last attempt was cut short by a bound.
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self.ending, Ending::Cut)
+    }
+
+    /// Returns the operation's last error; `None` when the last attempt was
+    /// cut short, not admitted, or there was none.
+    #[must_use]
+    pub const fn error(&self) -> Option<&E> {
+        self.error.as_ref()
+    }
+
+    /// Returns the operation's last error, taken out.
+    #[must_use]
+    pub fn into_error(self) -> Option<E> {
+        self.error
+    }
+
+    /// Returns the name of the policy, if it has one.
+    #[must_use]
+    pub const fn policy(&self) -> Option<&'static str> {
+        self.policy
+    }
+}
+
+const fn span(word: u64) -> Option<Duration> {
+    match word {
+        NONE => None,
+        nanos => Some(Duration::from_nanos(nanos)),
+    }
+}
+
+/// What happened and what to do; the operation's own error is the source.
+impl<E> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.policy {
+            write!(f, "{name}: ")?;
+        }
+        let tried = Tried(self.attempts);
+        let elapsed = Compact(self.elapsed());
+        match self.reason {
+            Reason::Permanent => {
+                write!(f, "failed on attempt {}, not worth a retry", self.attempts)?
+            }
+            Reason::AttemptsExhausted => write!(f, "failed after {tried} in {elapsed}")?,
+            Reason::DeadlineExceeded => {
+                f.write_str("deadline")?;
+                if let Some(deadline) = self.deadline() {
+                    write!(f, " of {}", Compact(deadline))?;
+                }
+                write!(f, " exceeded, {tried} in {elapsed}")?;
+            }
+            Reason::BudgetExhausted => {
+                write!(f, "not retried after {tried}: the retry budget is empty")?
+            }
+            Reason::DependencyUnavailable if self.attempts == 0 => {
+                f.write_str("not called: the circuit breaker is open")?;
+            }
+            Reason::DependencyUnavailable => {
+                write!(f, "not retried after {tried}: the circuit breaker is open")?;
+            }
+            Reason::Throttled => write!(
+                f,
+                "not retried after {tried}: the dependency asks for a longer pause than the policy allows"
+            )?,
+            Reason::Setup => write!(
+                f,
+                "the hook before attempt {} failed",
+                self.attempts.saturating_add(1)
+            )?,
+            Reason::Succeeded => f.write_str("succeeded")?,
+        }
+        match (self.ending, self.reason) {
+            (_, Reason::Setup) => {}
+            (Ending::Cut, _) => {
+                f.write_str("; the last attempt timed out")?;
+                if self.reason == Reason::AttemptsExhausted
+                    && let Some(bound) = span(self.bound)
+                {
+                    write!(f, " after {}", Compact(bound))?;
+                }
+            }
+            (Ending::Refused, _) if self.attempts > 0 => {
+                f.write_str("; the last attempt was not admitted")?;
+            }
+            _ => {}
+        }
+        if let Some(after) = self.retry_after() {
+            write!(f, "; try again in {}", Compact(after))?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallError")
+            .field("reason", &self.reason)
+            .field("attempts", &self.attempts)
+            .field("elapsed", &self.elapsed())
+            .field("verdict", &self.verdict())
+            .field("retry_after", &self.retry_after())
+            .field("policy", &self.policy)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: Error + 'static> Error for CallError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error
+            .as_ref()
+            .map(|error| error as &(dyn Error + 'static))
+    }
+}
+
+/// `1 attempt`, `3 attempts`.
+struct Tried(u32);
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} attempt{}",
+            self.0,
+            if self.0 == 1 { "" } else { "s" }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    const REPORT: Report = Report {
+        reason: Reason::AttemptsExhausted,
+        attempts: 3,
+        elapsed: Duration::from_millis(1_200),
+        verdict: Verdict::TRANSIENT,
+        ending: Ending::Error,
+        deadline: Some(Duration::from_secs(10)),
+        cut_after: None,
+        hint: None,
+        policy: Some("payments"),
+    };
+
+    #[test]
+    fn text_says_what_happened() {
+        let cases = [
+            (REPORT, "payments: failed after 3 attempts in 1.2s"),
+            (
+                Report {
+                    reason: Reason::DeadlineExceeded,
+                    attempts: 1,
+                    ending: Ending::Cut,
+                    policy: None,
+                    ..REPORT
+                },
+                "deadline of 10s exceeded, 1 attempt in 1.2s; the last attempt timed out",
+            ),
+            (
+                Report {
+                    ending: Ending::Cut,
+                    cut_after: Some(Duration::from_millis(400)),
+                    ..REPORT
+                },
+                "payments: failed after 3 attempts in 1.2s; the last attempt timed out after 400ms",
+            ),
+            (
+                Report {
+                    reason: Reason::DependencyUnavailable,
+                    attempts: 0,
+                    ending: Ending::Refused,
+                    hint: Some(Duration::from_millis(12_340)),
+                    ..REPORT
+                },
+                "payments: not called: the circuit breaker is open; try again in 12.34s",
+            ),
+            (
+                Report {
+                    reason: Reason::Permanent,
+                    attempts: 1,
+                    ..REPORT
+                },
+                "payments: failed on attempt 1, not worth a retry",
+            ),
+        ];
+        for (report, text) in cases {
+            assert_eq!(CallError::<()>::new(&report, None).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn it_adds_at_most_64_bytes() {
+        assert!(size_of::<CallError<()>>() <= 64);
+        assert!(size_of::<CallError<u64>>() <= 64 + size_of::<u64>());
+        assert!(size_of::<CallError<[u64; 9]>>() <= 64 + size_of::<[u64; 9]>());
+        assert!(
+            size_of::<CallError<std::string::String>>() <= 64 + size_of::<std::string::String>()
+        );
+    }
+
+    #[test]
+    fn the_own_error_is_the_source() {
+        let error = CallError::new(&REPORT, Some(std::io::Error::other("lost")));
+        assert_eq!(error.source().expect("a source").to_string(), "lost");
+    }
+}

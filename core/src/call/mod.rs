@@ -1,0 +1,10 @@
+//! One call as a machine: facts in, one order out. It sees no future.
+
+pub(crate) mod attempt;
+mod decide;
+pub(crate) mod error;
+pub(crate) mod log;
+pub(crate) mod machine;
+pub(crate) mod outcome;
+pub(crate) mod report;
+pub(crate) mod rules;

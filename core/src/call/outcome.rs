@@ -1,0 +1,125 @@
+//! How a call ended, with the log of its attempts.
+
+use core::any::type_name;
+use core::fmt;
+use core::time::Duration;
+
+use super::error::CallError;
+use super::log::{AttemptLog, Journal};
+use super::report::Report;
+use crate::reason::Reason;
+
+/// How a call ended: value or failure, why, and the log of its attempts.
+///
+/// What `guard.call(..).outcome()` gives; never an error by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "an outcome may hold a failure"]
+pub struct Outcome<T, E> {
+    last: Option<Result<T, E>>,
+    report: Report,
+    log: AttemptLog,
+}
+
+impl<T, E> Outcome<T, E> {
+    /// Makes the outcome of a call that ended as `report` says.
+    pub fn new(last: Option<Result<T, E>>, report: Report, log: AttemptLog) -> Self {
+        Self { last, report, log }
+    }
+
+    /// Tells whether an outcome was accepted.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.report.reason == Reason::Succeeded
+    }
+
+    /// Returns why the call ended.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.report.reason
+    }
+
+    /// Returns the value of the last attempt that ran; on a failed call a
+    /// value that was judged a failure.
+    #[must_use]
+    pub fn value(&self) -> Option<&T> {
+        self.last.as_ref()?.as_ref().ok()
+    }
+
+    /// Returns the error of the last attempt that ran.
+    #[must_use]
+    pub fn error(&self) -> Option<&E> {
+        self.last.as_ref()?.as_ref().err()
+    }
+
+    /// Returns the last attempts.
+    #[must_use]
+    pub fn log(&self) -> &AttemptLog {
+        &self.log
+    }
+
+    /// Returns how long the call took.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.report.elapsed
+    }
+
+    /// Returns when another call is worth making, if anybody knows.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.report.hint
+    }
+
+    /// Returns the accepted value; `None` on a failed call.
+    #[must_use]
+    pub fn into_success(self) -> Option<T> {
+        if self.is_success() {
+            self.last?.ok()
+        } else {
+            None
+        }
+    }
+
+    /// Returns what the call without `outcome()` would have given.
+    ///
+    /// # Errors
+    ///
+    /// When the call failed and its last attempt gave no value.
+    pub fn into_result(self) -> Result<T, CallError<E>> {
+        CallError::conclude(self.last, &self.report)
+    }
+}
+
+/// Why, then the log.
+impl<T, E> fmt::Display for Outcome<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.report.reason, self.log)
+    }
+}
+
+/// A journal that knows how the call it belongs to is told.
+///
+/// Without a log a call gives a result, with one it gives an [`Outcome`].
+pub trait Conclude<T, E>: Journal {
+    /// What the caller gets.
+    type Output;
+
+    /// Tells how the call ended.
+    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output;
+}
+
+impl<T, E> Conclude<T, E> for () {
+    type Output = Result<T, CallError<E>>;
+
+    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output {
+        CallError::conclude(last, report)
+    }
+}
+
+impl<T, E> Conclude<T, E> for AttemptLog {
+    type Output = Outcome<T, E>;
+
+    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output {
+        let log = self.closed(report.elapsed, report.deadline, type_name::<E>());
+        Outcome::new(last, *report, log)
+    }
+}

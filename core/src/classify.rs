@@ -1,0 +1,192 @@
+//! Who says what an outcome means.
+
+use crate::verdict::Verdict;
+
+/// Says what an outcome means.
+///
+/// Implemented by [`ByError`], [`AnyError`] and every `Fn(&O) -> Verdict`, so a
+/// function pointer works in a `static`. Runs once for each outcome, under no
+/// lock. An error judged [`Verdict::OK`] counts as permanent.
+///
+/// ```
+/// use steadfast_core::{Classify, Verdict};
+///
+/// fn by_status(reply: &Result<u16, ()>) -> Verdict {
+///     match reply {
+///         Ok(503) | Err(()) => Verdict::TRANSIENT,
+///         Ok(_) => Verdict::OK,
+///     }
+/// }
+///
+/// assert_eq!(by_status.classify(&Ok(503)), Verdict::TRANSIENT);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say what `{O}` means",
+    label = "this guard's classifier does not fit the operation's outcome",
+    note = "give the guard a classifier for this outcome: `Guard::classified(POLICY, AnyError)` retries every error, `Guard::classified(POLICY, f)` asks `fn f(outcome: &Result<T, E>) -> Verdict`"
+)]
+pub trait Classify<O> {
+    /// Says what `outcome` means.
+    fn classify(&self, outcome: &O) -> Verdict;
+}
+
+impl<O, F: Fn(&O) -> Verdict> Classify<O> for F {
+    fn classify(&self, outcome: &O) -> Verdict {
+        self(outcome)
+    }
+}
+
+/// A classifier that somebody else owns: what a guard lends to its calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent<'c, C>(pub &'c C);
+
+impl<O, C: Classify<O>> Classify<O> for Lent<'_, C> {
+    fn classify(&self, outcome: &O) -> Verdict {
+        self.0.classify(outcome)
+    }
+}
+
+/// Says what an error means.
+///
+/// Implement it for your own error type, and [`ByError`] (what a guard asks
+/// unless told otherwise) will use it.
+///
+/// ```
+/// use steadfast_core::{Meaning, Verdict};
+///
+/// enum Fault {
+///     Lost,
+///     Denied,
+/// }
+///
+/// impl Meaning for Fault {
+///     fn verdict(&self) -> Verdict {
+///         match self {
+///             Self::Lost => Verdict::TRANSIENT,
+///             Self::Denied => Verdict::PERMANENT,
+///         }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which of its errors are worth a retry",
+    label = "the error type of this operation has no meaning yet",
+    note = "if the type is yours: `impl steadfast::Meaning for {Self}`",
+    note = "if every error is worth a retry: `Guard::classified(POLICY, AnyError)`",
+    note = "otherwise: `Guard::classified(POLICY, f)` with `fn f(outcome: &Result<T, {Self}>) -> Verdict`, for one call `guard.call_classified(f, ..)`"
+)]
+pub trait Meaning {
+    /// Says what this error means.
+    fn verdict(&self) -> Verdict;
+}
+
+impl<E: Meaning + ?Sized> Meaning for &E {
+    fn verdict(&self) -> Verdict {
+        (**self).verdict()
+    }
+}
+
+/// No error at all: nothing to retry.
+impl Meaning for core::convert::Infallible {
+    fn verdict(&self) -> Verdict {
+        match *self {}
+    }
+}
+
+/// By kind: what a network or a busy system may do once is transient.
+///
+/// Transient: refused, reset, aborted, not connected, broken pipe, timed out,
+/// interrupted, would block, unexpected end, host or network unreachable,
+/// network down. Everything else is permanent.
+#[cfg(feature = "std")]
+impl Meaning for std::io::Error {
+    fn verdict(&self) -> Verdict {
+        use std::io::ErrorKind as Is;
+        match self.kind() {
+            Is::ConnectionRefused
+            | Is::ConnectionReset
+            | Is::ConnectionAborted
+            | Is::NotConnected
+            | Is::BrokenPipe
+            | Is::TimedOut
+            | Is::Interrupted
+            | Is::WouldBlock
+            | Is::UnexpectedEof
+            | Is::HostUnreachable
+            | Is::NetworkUnreachable
+            | Is::NetworkDown
+            | Is::ResourceBusy => Verdict::TRANSIENT,
+            _ => Verdict::PERMANENT,
+        }
+    }
+}
+
+/// Asks the error what it means; every value is accepted.
+///
+/// What a guard asks unless told otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByError;
+
+impl<T, E: Meaning> Classify<Result<T, E>> for ByError {
+    fn classify(&self, outcome: &Result<T, E>) -> Verdict {
+        match outcome {
+            Ok(_) => Verdict::OK,
+            Err(error) => error.verdict(),
+        }
+    }
+}
+
+/// Calls every error transient; every value is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnyError;
+
+impl<T, E> Classify<Result<T, E>> for AnyError {
+    fn classify(&self, outcome: &Result<T, E>) -> Verdict {
+        match outcome {
+            Ok(_) => Verdict::OK,
+            Err(_) => Verdict::TRANSIENT,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    fn io(kind: ErrorKind) -> Result<(), Error> {
+        Err(kind.into())
+    }
+
+    // core-02.1
+    #[test]
+    fn a_network_error_is_transient() {
+        assert_eq!(
+            ByError.classify(&io(ErrorKind::ConnectionReset)),
+            Verdict::TRANSIENT
+        );
+        assert_eq!(
+            ByError.classify(&io(ErrorKind::TimedOut)),
+            Verdict::TRANSIENT
+        );
+        assert_eq!(
+            ByError.classify(&io(ErrorKind::InvalidInput)),
+            Verdict::PERMANENT
+        );
+        assert_eq!(
+            ByError.classify(&io(ErrorKind::NotFound)),
+            Verdict::PERMANENT
+        );
+    }
+
+    // core-02.6
+    #[test]
+    fn any_error_is_transient() {
+        assert_eq!(
+            AnyError.classify(&Err::<(), _>("whatever")),
+            Verdict::TRANSIENT
+        );
+        assert_eq!(AnyError.classify(&Ok::<_, ()>(1)), Verdict::OK);
+    }
+}

@@ -1,0 +1,413 @@
+//! One value for everything that happens in a call.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::reason::Reason;
+use crate::time::nanos;
+use crate::verdict::{Kind, Verdict};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// An attempt was judged. Duration: the attempt's.
+    Attempt,
+    /// A retry is about to wait. Number: the attempt to come; delay: the wait.
+    Retrying,
+    /// An attempt held its thread for a second or more past its own bound.
+    Overran,
+    /// The breaker opened.
+    BreakerOpened,
+    /// The breaker lets probes through.
+    BreakerHalfOpened,
+    /// The breaker closed.
+    BreakerClosed,
+    /// The call ended well.
+    Succeeded,
+    /// The call ended: the outcome would come again, or the dependency asked
+    /// for a longer pause than the policy allows (delay: what it asked for).
+    NotRetried,
+    /// The call ended: every allowed attempt was made.
+    Exhausted,
+    /// The call ended: the breaker refused. Delay: the pause before it says so.
+    RejectedByBreaker,
+    /// The call ended: no token for a retry. Delay: the pause before it says so.
+    RejectedByBudget,
+    /// The call ended: the deadline.
+    DeadlineExceeded,
+}
+
+impl EventKind {
+    /// Returns the name, as texts use it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Attempt => "Attempt",
+            Self::Retrying => "Retrying",
+            Self::Overran => "Overran",
+            Self::BreakerOpened => "BreakerOpened",
+            Self::BreakerHalfOpened => "BreakerHalfOpened",
+            Self::BreakerClosed => "BreakerClosed",
+            Self::Succeeded => "Succeeded",
+            Self::NotRetried => "NotRetried",
+            Self::Exhausted => "Exhausted",
+            Self::RejectedByBreaker => "RejectedByBreaker",
+            Self::RejectedByBudget => "RejectedByBudget",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+        }
+    }
+
+    /// Tells whether it ends a call; every call has exactly one such event.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(
+            self,
+            Self::Succeeded
+                | Self::NotRetried
+                | Self::Exhausted
+                | Self::RejectedByBreaker
+                | Self::RejectedByBudget
+                | Self::DeadlineExceeded
+        )
+    }
+
+    /// Tells whether a guard refused: the breaker or the budget.
+    #[must_use]
+    pub const fn is_rejection(self) -> bool {
+        matches!(self, Self::RejectedByBreaker | Self::RejectedByBudget)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The word for "no delay".
+const NONE: u64 = u64::MAX;
+
+/// Something that happened in a call: one small value for every kind.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{Event, EventKind};
+///
+/// let event = Event::new(EventKind::Retrying, 2)
+///     .with_policy("api")
+///     .with_delay(Duration::from_millis(200));
+/// assert_eq!(event.to_string(), "[api] Retrying #2 Ok (0ms) +200ms");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    kind: EventKind,
+    reason: Option<Reason>,
+    // The verdict taken apart and plain nanoseconds keep it in a cache line.
+    verdict_kind: Kind,
+    self_imposed: bool,
+    number: u32,
+    pushback: u64,
+    policy: Option<&'static str>,
+    error: Option<&'static str>,
+    duration: u64,
+    delay: u64,
+}
+
+impl Event {
+    /// Makes an event about attempt `number`, the first being 1.
+    #[must_use]
+    pub const fn new(kind: EventKind, number: u32) -> Self {
+        Self {
+            kind,
+            reason: None,
+            verdict_kind: Kind::Ok,
+            self_imposed: false,
+            number,
+            pushback: NONE,
+            policy: None,
+            error: None,
+            duration: 0,
+            delay: NONE,
+        }
+    }
+
+    /// Returns the event with the name of its policy.
+    #[must_use]
+    pub const fn with_policy(self, name: &'static str) -> Self {
+        Self {
+            policy: Some(name),
+            ..self
+        }
+    }
+
+    /// Returns the event with the most recent verdict.
+    #[must_use]
+    pub const fn with_verdict(self, verdict: Verdict) -> Self {
+        let (pushback, verdict_kind, self_imposed) = verdict.parts();
+        Self {
+            verdict_kind,
+            self_imposed,
+            pushback,
+            ..self
+        }
+    }
+
+    /// Returns the event with the type name of the most recent error.
+    #[must_use]
+    pub const fn with_error(self, type_name: &'static str) -> Self {
+        Self {
+            error: Some(type_name),
+            ..self
+        }
+    }
+
+    /// Returns the event with the reason the call ended for.
+    #[must_use]
+    pub const fn with_reason(self, reason: Reason) -> Self {
+        Self {
+            reason: Some(reason),
+            ..self
+        }
+    }
+
+    /// Returns the event with a duration.
+    #[must_use]
+    pub const fn with_duration(self, duration: Duration) -> Self {
+        Self {
+            duration: nanos(duration),
+            ..self
+        }
+    }
+
+    /// Returns the event with a delay; zero is not "no delay".
+    #[must_use]
+    pub const fn with_delay(self, delay: Duration) -> Self {
+        let delay = nanos(delay);
+        Self {
+            delay: if delay == NONE { NONE - 1 } else { delay },
+            ..self
+        }
+    }
+
+    /// Returns what happened.
+    #[must_use]
+    pub const fn kind(&self) -> EventKind {
+        self.kind
+    }
+
+    /// Returns the attempt it is about, the first being 1.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the most recent verdict; Ok before there was any.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        Verdict::from_parts(self.pushback, self.verdict_kind, self.self_imposed)
+    }
+
+    /// Returns the name of the policy, if it has one.
+    #[must_use]
+    pub const fn policy(&self) -> Option<&'static str> {
+        self.policy
+    }
+
+    /// Returns the type name of the most recent error, if there was any.
+    #[must_use]
+    pub const fn error(&self) -> Option<&'static str> {
+        self.error
+    }
+
+    /// Returns why the call ended; only terminal events have it.
+    #[must_use]
+    pub const fn reason(&self) -> Option<Reason> {
+        self.reason
+    }
+
+    /// Returns the attempt's duration, else the time since the call began.
+    #[must_use]
+    pub const fn duration(&self) -> Duration {
+        Duration::from_nanos(self.duration)
+    }
+
+    /// Returns the wait that follows, if any.
+    #[must_use]
+    pub const fn delay(&self) -> Option<Duration> {
+        match self.delay {
+            NONE => None,
+            delay => Some(Duration::from_nanos(delay)),
+        }
+    }
+
+    /// Tells whether it ends the call.
+    #[must_use]
+    pub const fn is_terminal(&self) -> bool {
+        self.kind.is_terminal()
+    }
+
+    /// Tells whether the breaker or the budget refused.
+    #[must_use]
+    pub const fn is_rejection(&self) -> bool {
+        self.kind.is_rejection()
+    }
+}
+
+/// `[policy] Kind #number Verdict error (duration) +delay`, what is absent left out.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.policy {
+            write!(f, "[{name}] ")?;
+        }
+        write!(f, "{} #{} {}", self.kind, self.number, self.verdict_kind)?;
+        if let Some(error) = self.error {
+            write!(f, " {}", short_name(error))?;
+        }
+        write!(f, " ({})", Millis(self.duration))?;
+        match self.delay {
+            NONE => Ok(()),
+            delay => write!(f, " +{}", Millis(delay)),
+        }
+    }
+}
+
+/// `std::io::Error<..>` is `Error` to a reader of a log.
+pub(crate) fn short_name(path: &'static str) -> &'static str {
+    let path = path.split('<').next().unwrap_or(path);
+    let at = path.rfind("::").map_or(0, |at| at.saturating_add(2));
+    path.get(at..).unwrap_or(path)
+}
+
+/// Milliseconds with up to one decimal, rounded to the nearest.
+struct Millis(u64);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.saturating_add(50_000) / 100_000;
+        match tenths % 10 {
+            0 => write!(f, "{}ms", tenths / 10),
+            tenth => write!(f, "{}.{tenth}ms", tenths / 10),
+        }
+    }
+}
+
+/// Hears every event of the calls it is attached to.
+///
+/// Called in the call's own task, under no lock: a slow listener slows the
+/// call. A panic propagates, and the call leaks nothing.
+///
+/// ```
+/// use core::cell::Cell;
+/// use steadfast_core::{Event, EventKind, Listener};
+///
+/// struct Calls(Cell<u32>);
+///
+/// impl Listener for Calls {
+///     fn on_event(&self, event: &Event) {
+///         if event.is_terminal() {
+///             self.0.set(self.0.get() + 1);
+///         }
+///     }
+/// }
+///
+/// let calls = Calls(Cell::new(0));
+/// calls.on_event(&Event::new(EventKind::Succeeded, 1));
+/// assert_eq!(calls.0.get(), 1);
+/// ```
+pub trait Listener {
+    /// Hears one event.
+    fn on_event(&self, event: &Event);
+
+    /// Tells whether anybody listens; when not, no event is built.
+    fn is_listening(&self) -> bool {
+        true
+    }
+}
+
+/// Nobody listens: no event is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoListener;
+
+impl Listener for NoListener {
+    fn on_event(&self, _: &Event) {}
+
+    fn is_listening(&self) -> bool {
+        false
+    }
+}
+
+impl<L: Listener + ?Sized> Listener for &L {
+    fn on_event(&self, event: &Event) {
+        (**self).on_event(event);
+    }
+
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
+    }
+}
+
+/// Both hear every event, the first one first.
+impl<A: Listener, B: Listener> Listener for (A, B) {
+    fn on_event(&self, event: &Event) {
+        self.0.on_event(event);
+        self.1.on_event(event);
+    }
+
+    fn is_listening(&self) -> bool {
+        self.0.is_listening() || self.1.is_listening()
+    }
+}
+
+impl Listener for fn(&Event) {
+    fn on_event(&self, event: &Event) {
+        self(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // core-14.14
+    #[test]
+    fn text_reads_as_specified() {
+        let attempt = Event::new(EventKind::Attempt, 1)
+            .with_policy("api")
+            .with_duration(Duration::from_micros(100));
+        assert_eq!(attempt.to_string(), "[api] Attempt #1 Ok (0.1ms)");
+
+        let retry = Event::new(EventKind::Retrying, 2)
+            .with_verdict(Verdict::TRANSIENT)
+            .with_error("std::io::error::Error")
+            .with_duration(Duration::from_micros(12_340))
+            .with_delay(Duration::from_millis(200));
+        assert_eq!(
+            retry.to_string(),
+            "Retrying #2 Transient Error (12.3ms) +200ms"
+        );
+    }
+
+    // core-14.15
+    #[test]
+    fn an_unnamed_policy_has_no_bracket() {
+        let text = Event::new(EventKind::Succeeded, 1).to_string();
+        assert_eq!(text, "Succeeded #1 Ok (0ms)");
+    }
+
+    #[test]
+    fn zero_delay_is_not_no_delay() {
+        let event = Event::new(EventKind::Retrying, 2);
+        assert_eq!(event.delay(), None);
+        assert_eq!(
+            event.with_delay(Duration::ZERO).delay(),
+            Some(Duration::ZERO)
+        );
+        assert!(event.with_delay(Duration::MAX).delay().is_some());
+    }
+
+    #[test]
+    fn it_fits_a_cache_line() {
+        assert!(size_of::<Event>() <= 64, "{}", size_of::<Event>());
+    }
+}

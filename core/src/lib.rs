@@ -1,0 +1,54 @@
+//! The numbers, values and machines of Steadfast.
+//!
+//! Pure `no_std` arithmetic over an injected [`Clock`]: no allocation, no
+//! futures, no floating point, no panic. Programs use the `steadfast` crate;
+//! this one is for those who bring a runtime of their own, see
+//! `steadfast-runtime`.
+#![cfg_attr(not(test), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod breaker_state;
+mod call;
+mod classify;
+mod event;
+mod math;
+mod memory;
+mod policy;
+mod reason;
+mod state;
+mod time;
+mod verdict;
+
+pub use breaker_state::BreakerState;
+pub use call::attempt::{Attempt, Retry};
+pub use call::error::CallError;
+pub use call::log::{AttemptLog, Ending, Journal, LogEntry};
+pub use call::machine::{Machine, Order, Surroundings, Terms};
+pub use call::outcome::{Conclude, Outcome};
+pub use call::report::Report;
+pub use call::rules::{NoRules, Rules};
+pub use classify::{AnyError, ByError, Classify, Lent, Meaning};
+pub use event::{Event, EventKind, Listener, NoListener};
+pub use math::bucket::TokenBucket;
+pub use math::random::random;
+pub use math::ratio::Ratio;
+pub use math::rolling_counts::{Counts, RollingCounts};
+pub use memory::{Local, Memory, Shared, Word};
+pub use policy::backoff::{Backoff, Jitter};
+pub use policy::breaker::Breaker;
+pub use policy::budget::Budget;
+pub use policy::explain::Explanation;
+pub use policy::policy::Policy;
+pub use policy::problem::{PolicyError, Problem, Problems};
+pub use policy::warning::Warning;
+pub use reason::Reason;
+pub use state::circuit_breaker::{CircuitBreaker, Permit, Refusal, Transition};
+pub use state::dependency::Dependency;
+pub use state::retry_budget::{RetryBudget, Token};
+pub use time::{Clock, Instant};
+pub use verdict::{Kind, Verdict};

@@ -1,0 +1,136 @@
+//! Where live state keeps its words: shared between threads, or not.
+//!
+//! Every algorithm is written once over [`Memory`]. The choice is a type, never
+//! a Cargo feature: features unify across crates and would change the types of
+//! somebody else.
+
+use core::cell::Cell;
+use core::fmt::Debug;
+
+use portable_atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A kind of memory for live state.
+///
+/// ```
+/// use steadfast_core::{Local, Memory, Shared, Word};
+///
+/// fn count<M: Memory>() -> u64 {
+///     let word = M::U64::ZERO;
+///     word.fetch_add(2);
+///     word.load()
+/// }
+///
+/// assert_eq!(count::<Shared>(), 2);
+/// assert_eq!(count::<Local>(), 2);
+/// ```
+pub trait Memory: Debug + 'static {
+    /// A word of 32 bits.
+    type U32: Word<u32>;
+    /// A word of 64 bits.
+    type U64: Word<u64>;
+}
+
+/// A word that holds a number and is written through a shared reference.
+///
+/// Loads acquire, stores release, the rest does both; arithmetic wraps.
+pub trait Word<T>: Debug + Sized + 'static {
+    /// A word that holds zero, for const construction.
+    const ZERO: Self;
+
+    /// Reads the number.
+    fn load(&self) -> T;
+    /// Writes the number.
+    fn store(&self, value: T);
+    /// Writes `value` and returns what stood there.
+    fn swap(&self, value: T) -> T;
+    /// Writes `new` if the word still holds `current`.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the word holds instead.
+    fn compare_exchange(&self, current: T, new: T) -> Result<T, T>;
+    /// Adds to the number and returns what stood there.
+    fn fetch_add(&self, value: T) -> T;
+    /// Subtracts from the number and returns what stood there.
+    fn fetch_sub(&self, value: T) -> T;
+}
+
+/// Atomics: state that threads share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared;
+
+/// Cells: state of one thread, or inside one critical section a call.
+///
+/// On a chip without compare-and-swap this is many times cheaper than
+/// emulating each atomic.
+#[derive(Clone, Copy, Debug)]
+pub struct Local;
+
+impl Memory for Shared {
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+}
+
+impl Memory for Local {
+    type U32 = Cell<u32>;
+    type U64 = Cell<u64>;
+}
+
+macro_rules! words {
+    ($number:ty, $atomic:ty) => {
+        impl Word<$number> for $atomic {
+            const ZERO: Self = Self::new(0);
+
+            fn load(&self) -> $number {
+                Self::load(self, Ordering::Acquire)
+            }
+            fn store(&self, value: $number) {
+                Self::store(self, value, Ordering::Release);
+            }
+            fn swap(&self, value: $number) -> $number {
+                Self::swap(self, value, Ordering::AcqRel)
+            }
+            fn compare_exchange(&self, current: $number, new: $number) -> Result<$number, $number> {
+                Self::compare_exchange(self, current, new, Ordering::AcqRel, Ordering::Acquire)
+            }
+            fn fetch_add(&self, value: $number) -> $number {
+                Self::fetch_add(self, value, Ordering::AcqRel)
+            }
+            fn fetch_sub(&self, value: $number) -> $number {
+                Self::fetch_sub(self, value, Ordering::AcqRel)
+            }
+        }
+
+        impl Word<$number> for Cell<$number> {
+            const ZERO: Self = Self::new(0);
+
+            fn load(&self) -> $number {
+                self.get()
+            }
+            fn store(&self, value: $number) {
+                self.set(value);
+            }
+            fn swap(&self, value: $number) -> $number {
+                self.replace(value)
+            }
+            fn compare_exchange(&self, current: $number, new: $number) -> Result<$number, $number> {
+                let held = self.get();
+                if held == current {
+                    self.set(new);
+                    Ok(held)
+                } else {
+                    Err(held)
+                }
+            }
+            fn fetch_add(&self, value: $number) -> $number {
+                self.replace(self.get().wrapping_add(value))
+            }
+            fn fetch_sub(&self, value: $number) -> $number {
+                self.replace(self.get().wrapping_sub(value))
+            }
+        }
+    };
+}
+
+words!(u32, AtomicU32);
+words!(u64, AtomicU64);

@@ -1,0 +1,16 @@
+//! The values: plain, `Copy`, comparable, printable.
+
+pub(crate) mod backoff;
+pub(crate) mod breaker;
+pub(crate) mod budget;
+pub(crate) mod explain;
+#[expect(
+    clippy::module_inception,
+    reason = "the folder is about the type of that name"
+)]
+pub(crate) mod policy;
+pub(crate) mod problem;
+mod span;
+mod timeline;
+mod validate;
+pub(crate) mod warning;

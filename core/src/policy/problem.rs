@@ -1,0 +1,314 @@
+//! What makes a policy impossible.
+
+use core::fmt;
+
+use super::timeline::Timeline;
+
+/// Something that makes a policy impossible.
+///
+/// ```
+/// use steadfast_core::{Policy, Problem};
+///
+/// let problems = Policy::DEFAULT.with_attempts(0).validate().unwrap_err();
+/// assert!(problems.contains(Problem::NoAttempts));
+/// assert!(Problem::NoAttempts.message().starts_with("attempts is 0"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Attempts is 0.
+    NoAttempts,
+    /// The deadline is zero.
+    ZeroDeadline,
+    /// The attempt timeout is zero.
+    ZeroAttemptTimeout,
+    /// The factor of the backoff is 0.
+    ZeroFactor,
+    /// The backoff's first wait after a transient failure is above its longest.
+    TransientBaseAboveMaximum,
+    /// The backoff's first wait after a throttled failure is above its longest.
+    ThrottledBaseAboveMaximum,
+    /// The breaker opens after 0 failures in a row.
+    NoConsecutiveFailures,
+    /// The breaker's failure ratio is 0 or above 1.
+    FailureRatioOutOfRange,
+    /// The breaker calls every success slow.
+    ZeroSlowThreshold,
+    /// The breaker's slow ratio is 0 or above 1.
+    SlowRatioOutOfRange,
+    /// The breaker's ratios need no calls.
+    NoMinimumCalls,
+    /// The breaker's window is zero.
+    ZeroWindow,
+    /// The breaker's first break is zero.
+    ZeroBreak,
+    /// The breaker's longest break is shorter than its first.
+    LongestBreakBelowFirst,
+    /// The breaker's probes are 0 or above 255.
+    ProbesOutOfRange,
+    /// The breaker's probe successes are 0 or above 255.
+    ProbeSuccessesOutOfRange,
+    /// The budget's fraction is 0 or above 1.
+    BudgetFractionOutOfRange,
+    /// The budget's burst is 0.
+    NoBudgetBurst,
+}
+
+impl Problem {
+    /// Every problem, in the order of reports.
+    pub(crate) const ALL: [Self; 18] = [
+        Self::NoAttempts,
+        Self::ZeroDeadline,
+        Self::ZeroAttemptTimeout,
+        Self::ZeroFactor,
+        Self::TransientBaseAboveMaximum,
+        Self::ThrottledBaseAboveMaximum,
+        Self::NoConsecutiveFailures,
+        Self::FailureRatioOutOfRange,
+        Self::ZeroSlowThreshold,
+        Self::SlowRatioOutOfRange,
+        Self::NoMinimumCalls,
+        Self::ZeroWindow,
+        Self::ZeroBreak,
+        Self::LongestBreakBelowFirst,
+        Self::ProbesOutOfRange,
+        Self::ProbeSuccessesOutOfRange,
+        Self::BudgetFractionOutOfRange,
+        Self::NoBudgetBurst,
+    ];
+
+    /// Says what is wrong, why, and what to do about it.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::NoAttempts => {
+                "attempts is 0, so nothing would ever be called: the first attempt counts, make it at least 1"
+            }
+            Self::ZeroDeadline => {
+                "the deadline is zero, so a call is over before it begins: give it time, or none with `without_deadline`"
+            }
+            Self::ZeroAttemptTimeout => {
+                "the attempt timeout is zero, so no attempt can finish: give it time, or none with `without_attempt_timeout`"
+            }
+            Self::ZeroFactor => {
+                "the backoff's factor is 0, so every wait after the first would vanish: 1 keeps the wait, 2 doubles it"
+            }
+            Self::TransientBaseAboveMaximum => {
+                "the backoff's first wait after a transient failure is above its longest wait: lower the base or raise `with_maximum`"
+            }
+            Self::ThrottledBaseAboveMaximum => {
+                "the backoff's first wait after a throttled failure is above its longest wait: lower the base or raise `with_maximum`"
+            }
+            Self::NoConsecutiveFailures => {
+                "the breaker opens after 0 failures in a row, so it would never be closed: make it at least 1"
+            }
+            Self::FailureRatioOutOfRange => {
+                "the breaker's failure ratio is 0 or above 100%, so it would open at once or never: take a share between, such as 50%"
+            }
+            Self::ZeroSlowThreshold => {
+                "the breaker calls a success slow from zero on, so all are slow: set the threshold above the normal latency"
+            }
+            Self::SlowRatioOutOfRange => {
+                "the breaker's slow ratio is 0 or above 100%, so it would open at once or never: take a share between, such as 50%"
+            }
+            Self::NoMinimumCalls => {
+                "the breaker's ratios need a minimum of 0 calls, and nothing has no ratio: make it at least 1, better 20"
+            }
+            Self::ZeroWindow => {
+                "the breaker's window is zero, so its ratios never see a call: give it some seconds"
+            }
+            Self::ZeroBreak => {
+                "the breaker's first break is zero, so it would open and let the next call through: give it some seconds"
+            }
+            Self::LongestBreakBelowFirst => {
+                "the breaker's longest break is shorter than its first: raise the longest or lower the first"
+            }
+            Self::ProbesOutOfRange => {
+                "the breaker's probes at once must be 1 to 255: with none it would stay open for ever"
+            }
+            Self::ProbeSuccessesOutOfRange => {
+                "the successful probes that close the breaker must be 1 to 255: with none an open breaker proves nothing"
+            }
+            Self::BudgetFractionOutOfRange => {
+                "the budget's fraction is 0 or above 100%: take a share such as 10%, or `Budget::NONE` for no budget"
+            }
+            Self::NoBudgetBurst => {
+                "the budget's burst is 0, so it could never hold a token: make it at least 1, or take `Budget::NONE`"
+            }
+        }
+    }
+
+    const fn bit(self) -> u32 {
+        1_u32.unbounded_shl(self as u32)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl core::error::Error for Problem {}
+
+/// Everything that makes a policy impossible, found at once.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{Policy, Problem};
+///
+/// let hopeless = Policy::DEFAULT.with_attempts(0).with_deadline(Duration::ZERO);
+/// let problems = hopeless.validate().unwrap_err();
+/// assert!(problems.iter().eq([Problem::NoAttempts, Problem::ZeroDeadline]));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Problems(u32);
+
+impl Problems {
+    /// No problem.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Returns the set with one more problem, if that is the case.
+    pub(crate) const fn with(self, problem: Problem, is_so: bool) -> Self {
+        if is_so {
+            Self(self.0 | problem.bit())
+        } else {
+            self
+        }
+    }
+
+    /// Returns the set with the problems of a part.
+    pub(crate) const fn and(self, part: Result<(), Self>) -> Self {
+        match part {
+            Ok(()) => self,
+            Err(other) => Self(self.0 | other.0),
+        }
+    }
+
+    /// Returns the set as a validation's answer.
+    pub(crate) const fn into_result(self) -> Result<(), Self> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
+    }
+
+    /// Tells whether there is no problem.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns how many problems there are.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Tells whether `problem` is one of them.
+    #[must_use]
+    pub const fn contains(self, problem: Problem) -> bool {
+        self.0 & problem.bit() != 0
+    }
+
+    /// Returns the problems, in the order a policy is read.
+    pub fn iter(self) -> impl Iterator<Item = Problem> + Clone {
+        Problem::ALL
+            .into_iter()
+            .filter(move |&problem| self.contains(problem))
+    }
+}
+
+impl fmt::Debug for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// One problem a line, without a line break at the end.
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "- {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Problems {}
+
+/// A policy cannot work, and why.
+///
+/// Its text lists every problem and, when anything bounds a call, what a call
+/// would do when every attempt hangs.
+///
+/// ```
+/// use steadfast_core::{Policy, Problem};
+///
+/// let error = Policy::DEFAULT.with_name("search").with_attempts(0).try_checked().unwrap_err();
+/// assert_eq!(error.name(), Some("search"));
+/// assert!(error.problems().contains(Problem::NoAttempts));
+/// assert!(error.to_string().starts_with("policy `search` cannot work: 1 problem\n"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyError {
+    name: Option<&'static str>,
+    problems: Problems,
+    timeline: Timeline,
+}
+
+impl PolicyError {
+    pub(crate) const fn new(
+        name: Option<&'static str>,
+        problems: Problems,
+        timeline: Timeline,
+    ) -> Self {
+        Self {
+            name,
+            problems,
+            timeline,
+        }
+    }
+
+    /// Returns the name of the policy, if it has one.
+    #[must_use]
+    pub const fn name(&self) -> Option<&'static str> {
+        self.name
+    }
+
+    /// Returns every problem.
+    #[must_use]
+    pub const fn problems(&self) -> Problems {
+        self.problems
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Some(name) => write!(f, "policy `{name}`")?,
+            None => f.write_str("the policy")?,
+        }
+        let (count, problems) = (self.problems.len(), self.problems);
+        let plural = if count == 1 { "" } else { "s" };
+        write!(f, " cannot work: {count} problem{plural}\n{problems}")?;
+        if self.timeline.worst_case().is_some() {
+            write!(f, "\nwhen every attempt hangs:\n{}", self.timeline)?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_has_its_bit() {
+        for (index, problem) in Problem::ALL.into_iter().enumerate() {
+            assert_eq!(problem as usize, index, "{problem:?}");
+        }
+    }
+}

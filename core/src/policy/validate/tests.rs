@@ -1,0 +1,271 @@
+use core::time::Duration;
+
+use super::*;
+use crate::math::ratio::Ratio;
+use crate::policy::backoff::Jitter;
+
+const ZERO: Duration = Duration::ZERO;
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+#[track_caller]
+fn assert_problems<const N: usize>(found: Result<(), Problems>, expected: [Problem; N]) {
+    let found = found.err().unwrap_or_default();
+    assert!(found.iter().eq(expected), "{found:?}");
+}
+
+// core-01.1
+#[test]
+fn the_default_reads_as_documented() {
+    let policy = Policy::default();
+    assert_eq!(policy.attempts(), 3);
+    assert_eq!(policy.deadline(), Some(secs(30)));
+    assert_eq!(policy.attempt_timeout(), Some(secs(10)));
+    assert_eq!(*policy.budget(), Budget::DEFAULT);
+    assert_eq!(*policy.backoff(), Backoff::DEFAULT);
+    assert_problems(policy.validate(), []);
+}
+
+// core-01.2, core-01.3, core-01.4
+#[test]
+fn every_attempt_timeout_is_possible() {
+    assert_problems(Policy::DEFAULT.without_attempt_timeout().validate(), []);
+    for millis in [1, 50, 51, 60_000] {
+        let timeout = Duration::from_millis(millis);
+        assert_problems(Policy::DEFAULT.with_attempt_timeout(timeout).validate(), []);
+    }
+    let never = Policy::DEFAULT.with_attempt_timeout(Duration::MAX);
+    assert_eq!(never, Policy::DEFAULT.without_attempt_timeout());
+}
+
+// core-01.6
+#[test]
+fn every_problem_is_found_at_once() {
+    let policy = Policy::DEFAULT
+        .with_attempts(0)
+        .with_deadline(ZERO)
+        .with_attempt_timeout(ZERO)
+        .with_backoff(Backoff::DEFAULT.with_factor(Ratio::ZERO))
+        .with_budget(Budget::new(Ratio::percent(101), 3).with_burst(0))
+        .with_breaker(Breaker::DEFAULT.with_probes(0, 256));
+    assert_problems(
+        policy.validate(),
+        [
+            Problem::NoAttempts,
+            Problem::ZeroDeadline,
+            Problem::ZeroAttemptTimeout,
+            Problem::ZeroFactor,
+            Problem::ProbesOutOfRange,
+            Problem::ProbeSuccessesOutOfRange,
+            Problem::BudgetFractionOutOfRange,
+            Problem::NoBudgetBurst,
+        ],
+    );
+}
+
+// core-01.16
+#[test]
+fn an_impossible_policy_can_be_held() {
+    let bad = Policy::DEFAULT.with_attempts(0);
+    let copy = bad;
+    assert_eq!(copy, bad);
+    assert!(copy.try_checked().is_err());
+    assert_eq!(Policy::DEFAULT.try_checked(), Ok(Policy::DEFAULT.checked()));
+}
+
+#[test]
+fn presets_are_possible() {
+    const {
+        assert!(Policy::NONE.validate().is_ok());
+        assert!(
+            Policy::DEFAULT
+                .with_breaker(Breaker::DEFAULT)
+                .validate()
+                .is_ok()
+        );
+    }
+    for backoff in [
+        Backoff::NONE,
+        Backoff::DEFAULT,
+        Backoff::constant(secs(60)),
+        Backoff::constant(Duration::MAX),
+        Backoff::exponential(ZERO),
+    ] {
+        assert_problems(backoff.validate(), []);
+    }
+    assert_problems(Budget::NONE.validate(), []);
+    assert_problems(Budget::REFERENCE.validate(), []);
+}
+
+// core-05.18, R-22
+#[test]
+fn a_factor_of_zero_is_refused() {
+    let factor = |ppm| Backoff::DEFAULT.with_factor(Ratio::ppm(ppm)).validate();
+    assert_problems(factor(0), [Problem::ZeroFactor]);
+    assert_problems(factor(500_000), []);
+    assert_problems(factor(u32::MAX), []);
+}
+
+// X-15, R-23
+#[test]
+fn a_base_above_the_maximum_is_refused() {
+    let five = Backoff::exponential(secs(5));
+    assert_problems(
+        five.with_maximum(secs(2)).validate(),
+        [Problem::TransientBaseAboveMaximum],
+    );
+    assert_problems(five.with_maximum(secs(5)).validate(), []);
+    assert_problems(
+        Backoff::DEFAULT
+            .with_bases(secs(1), secs(5))
+            .with_maximum(secs(2))
+            .validate(),
+        [Problem::ThrottledBaseAboveMaximum],
+    );
+}
+
+#[test]
+fn a_default_base_steps_aside() {
+    let short = Backoff::DEFAULT.with_maximum(Duration::from_millis(50));
+    assert_problems(short.validate(), []);
+    let derived = Backoff::exponential(secs(1)).with_maximum(secs(2));
+    assert_problems(derived.validate(), []);
+}
+
+// X-04, R-11
+#[test]
+fn an_impossible_breaker_is_refused() {
+    let good = Breaker::DEFAULT;
+    let ratio = Ratio::percent(50);
+    let over = Ratio::ppm(1_000_001);
+    let cases = [
+        (
+            good.with_consecutive_failures(0),
+            Problem::NoConsecutiveFailures,
+        ),
+        (
+            good.with_failure_ratio(Ratio::ZERO),
+            Problem::FailureRatioOutOfRange,
+        ),
+        (
+            good.with_failure_ratio(over),
+            Problem::FailureRatioOutOfRange,
+        ),
+        (
+            good.with_slow_calls(ZERO, ratio),
+            Problem::ZeroSlowThreshold,
+        ),
+        (
+            good.with_slow_calls(secs(1), Ratio::ZERO),
+            Problem::SlowRatioOutOfRange,
+        ),
+        (
+            good.with_slow_calls(secs(1), over),
+            Problem::SlowRatioOutOfRange,
+        ),
+        (good.with_window(secs(1), 0), Problem::NoMinimumCalls),
+        (good.with_window(ZERO, 1), Problem::ZeroWindow),
+        (good.with_break(ZERO, secs(1)), Problem::ZeroBreak),
+        (
+            good.with_break(secs(2), secs(1)),
+            Problem::LongestBreakBelowFirst,
+        ),
+        (good.with_probes(0, 1), Problem::ProbesOutOfRange),
+        (good.with_probes(256, 1), Problem::ProbesOutOfRange),
+        (good.with_probes(1, 0), Problem::ProbeSuccessesOutOfRange),
+        (good.with_probes(1, 256), Problem::ProbeSuccessesOutOfRange),
+    ];
+    for (breaker, problem) in cases {
+        assert_problems(breaker.validate(), [problem]);
+        assert_problems(Policy::NONE.with_breaker(breaker).validate(), [problem]);
+    }
+    let huge = good
+        .with_window(Duration::MAX, u32::MAX)
+        .with_break(secs(1), Duration::MAX)
+        .with_probes(255, 255)
+        .with_failure_ratio(Ratio::ONE);
+    assert_problems(huge.validate(), []);
+}
+
+// R-11
+#[test]
+fn an_impossible_budget_is_refused() {
+    for ppm in [0, 1_000_001] {
+        let budget = Budget::new(Ratio::ppm(ppm), 3);
+        assert_problems(budget.validate(), [Problem::BudgetFractionOutOfRange]);
+    }
+    assert_problems(
+        Budget::DEFAULT.with_burst(0).validate(),
+        [Problem::NoBudgetBurst],
+    );
+    assert_problems(Budget::new(Ratio::ONE, 0).validate(), []);
+}
+
+#[test]
+fn a_refusal_has_room_for_everything() {
+    let all = Problem::ALL
+        .into_iter()
+        .fold(Problems::NONE, |found, problem| found.with(problem, true));
+    assert_eq!(all.len(), Problem::ALL.len());
+    let text = refusal("this policy cannot work", all);
+    assert_eq!(
+        text.as_str(),
+        std::format!("this policy cannot work:\n{all}")
+    );
+}
+
+#[test]
+#[should_panic(expected = "this policy cannot work:\n- attempts is 0")]
+fn a_refusal_names_the_problem() {
+    let _ = Policy::DEFAULT.with_attempts(0).checked();
+}
+
+#[test]
+#[should_panic(expected = "this breaker cannot work:\n- the breaker's first break is zero")]
+fn a_breaker_is_refused_alone() {
+    let _ = Breaker::DEFAULT.with_break(ZERO, secs(1)).checked();
+}
+
+#[test]
+#[should_panic(expected = "this budget cannot work:\n- the budget's fraction")]
+fn a_budget_is_refused_alone() {
+    let _ = Budget::new(Ratio::ZERO, 1).checked();
+}
+
+#[test]
+fn an_error_shows_what_would_happen() {
+    let error = Policy::DEFAULT
+        .with_name("search")
+        .with_backoff(Backoff::constant(secs(1)).with_jitter(Jitter::None))
+        .with_budget(Budget::new(Ratio::ZERO, 0))
+        .try_checked();
+    let text = error.map_or_else(|error| std::format!("{error}"), |_| "valid".into());
+    assert_eq!(
+        text,
+        "\
+policy `search` cannot work: 1 problem
+- the budget's fraction is 0 or above 100%: take a share such as 10%, or `Budget::NONE` for no budget
+when every attempt hangs:
+      0.00s  attempt 1 until 10.00s
+     10.00s  wait 1s
+     11.00s  attempt 2 until 21.00s
+     21.00s  wait 1s
+     22.00s  attempt 3 until 30.00s, cut short by the deadline
+     30.00s  the call has ended"
+    );
+}
+
+#[test]
+fn an_error_without_a_bound_has_no_timeline() {
+    let error = Policy::NONE.with_attempts(0).try_checked();
+    let text = error.map_or_else(|error| std::format!("{error}"), |_| "valid".into());
+    assert!(text.starts_with("the policy cannot work: 1 problem\n- attempts"));
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn the_error_is_small() {
+    assert!(size_of::<PolicyError>() <= 128);
+}

@@ -1,0 +1,160 @@
+//! What is legal in a policy, yet hardly meant.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::backoff::Jitter;
+use super::budget::Budget;
+use super::policy::Policy;
+use crate::verdict::Kind;
+
+/// Something legal in a policy that is hardly meant.
+///
+/// [`Explanation::warnings`](crate::Explanation::warnings) finds them.
+///
+/// ```
+/// use steadfast_core::{Jitter, Policy, Warning};
+///
+/// let backoff = Policy::DEFAULT.backoff().with_jitter(Jitter::None);
+/// let herd = Policy::DEFAULT.with_backoff(backoff);
+/// assert!(herd.explain().warnings().eq([Warning::RetriesInStep]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The attempt timeout is not below the deadline.
+    TimeoutNotBelowDeadline,
+    /// Attempts are retried but have no timeout.
+    RetriesWithoutTimeout,
+    /// The waits alone use up the deadline.
+    WaitsUseUpDeadline,
+    /// Retries follow at once.
+    RetriesWithoutWait,
+    /// Retries wait without jitter.
+    RetriesInStep,
+    /// The budget has no retry to hold back.
+    IdleBudget,
+    /// The breaker breaks without jitter.
+    ProbesInStep,
+    /// The breaker's threshold of slow calls is never reached.
+    SlowCallsNeverCount,
+    /// Nobody has handed over a seed for the jitter.
+    Unseeded,
+}
+
+impl Warning {
+    pub(super) const ALL: [Self; 9] = [
+        Self::TimeoutNotBelowDeadline,
+        Self::RetriesWithoutTimeout,
+        Self::WaitsUseUpDeadline,
+        Self::RetriesWithoutWait,
+        Self::RetriesInStep,
+        Self::IdleBudget,
+        Self::ProbesInStep,
+        Self::SlowCallsNeverCount,
+        Self::Unseeded,
+    ];
+
+    /// Says what is odd, and what to do about it.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::TimeoutNotBelowDeadline => {
+                "the attempt timeout is not below the deadline, so one hanging attempt uses up the call: lower it"
+            }
+            Self::RetriesWithoutTimeout => {
+                "attempts have no timeout, so one that hangs is never retried: give them one, below the deadline"
+            }
+            Self::WaitsUseUpDeadline => {
+                "the waits alone use up the deadline, so the last attempts hardly ever start: make them shorter or fewer"
+            }
+            Self::RetriesWithoutWait => {
+                "retries follow at once, so a dependency that fails fast is called in a tight loop: let them wait"
+            }
+            Self::RetriesInStep => {
+                "retries have no jitter, so callers that failed together come back together: take `Jitter::Full`"
+            }
+            Self::IdleBudget => {
+                "one attempt is never retried, so the budget holds nothing back: allow two attempts or drop it"
+            }
+            Self::ProbesInStep => {
+                "breaks have no jitter, so a fleet probes in step: take `Jitter::Equal`"
+            }
+            Self::SlowCallsNeverCount => {
+                "a success is cut before it counts as slow: lower the slow threshold below the attempt timeout"
+            }
+            Self::Unseeded => {
+                "jitter has no seed, so every device that starts together waits alike: hand over one that differs"
+            }
+        }
+    }
+
+    /// Tells whether it is to be said about `policy`.
+    pub(super) fn is_due(self, policy: &Policy, unseeded: bool) -> bool {
+        let retries = policy.attempts() > 1;
+        let wait = policy.backoff().curve(2, Kind::Transient);
+        let jitter = policy.backoff().jitter();
+        let attempt = policy.attempt_timeout().unwrap_or(Duration::MAX);
+        let deadline = policy.deadline().unwrap_or(Duration::MAX);
+        let bounded = deadline < Duration::MAX;
+        match self {
+            Self::TimeoutNotBelowDeadline => {
+                bounded && attempt < Duration::MAX && attempt >= deadline
+            }
+            Self::RetriesWithoutTimeout => retries && attempt == Duration::MAX,
+            Self::WaitsUseUpDeadline => {
+                retries && bounded && (wait >= deadline || shortest_waits(policy) >= deadline)
+            }
+            Self::RetriesWithoutWait => retries && wait.is_zero(),
+            Self::RetriesInStep => retries && !wait.is_zero() && jitter == Jitter::None,
+            Self::IdleBudget => {
+                let budget = policy.budget();
+                !retries && budget.is_limited() && *budget != Budget::DEFAULT
+            }
+            Self::ProbesInStep => policy
+                .breaker()
+                .is_some_and(|breaker| breaker.jitter() == Jitter::None),
+            Self::SlowCallsNeverCount => policy
+                .breaker()
+                .and_then(super::breaker::Breaker::slow_call)
+                .is_some_and(|slow| slow >= attempt.min(deadline)),
+            Self::Unseeded => {
+                let draws = retries && !wait.is_zero() && jitter != Jitter::None;
+                let breaks = policy
+                    .breaker()
+                    .is_some_and(|breaker| breaker.jitter() != Jitter::None);
+                unseeded && (draws || breaks)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+/// Adds up the least that the first thousand waits can take.
+fn shortest_waits(policy: &Policy) -> Duration {
+    let backoff = policy.backoff();
+    (2..=policy.attempts().min(1_000))
+        .map(|number| {
+            backoff
+                .jitter()
+                .shortest(backoff.curve(number, Kind::Transient))
+        })
+        .fold(Duration::ZERO, Duration::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lists_every_warning() {
+        for (index, warning) in Warning::ALL.into_iter().enumerate() {
+            assert_eq!(warning as usize, index, "{warning:?}");
+        }
+    }
+}

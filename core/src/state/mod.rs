@@ -1,0 +1,6 @@
+//! The live machines: atomics inside, `now` as an argument.
+
+pub(crate) mod circuit_breaker;
+mod control;
+pub(crate) mod dependency;
+pub(crate) mod retry_budget;

@@ -1,0 +1,372 @@
+//! The live side of a [`Budget`].
+
+use core::time::Duration;
+
+use crate::math::bucket::TokenBucket;
+use crate::math::ratio::Ratio;
+use crate::memory::{Memory, Shared};
+use crate::policy::budget::Budget;
+use crate::time::Instant;
+
+/// How many retries may still be added to the load.
+///
+/// Full at first. One word, no lock; nothing is written while it is full.
+///
+/// ```
+/// use steadfast_core::{Budget, Instant, RetryBudget};
+///
+/// static RETRIES: RetryBudget = RetryBudget::new(Budget::REFERENCE);
+///
+/// let now = Instant::ZERO;
+/// for _ in 0..30 {
+///     RETRIES.take(now).expect("a full budget holds 30 tokens").spend();
+/// }
+/// assert!(RETRIES.take(now).is_none());
+///
+/// for _ in 0..10 {
+///     RETRIES.deposit(now);
+/// }
+/// assert!(RETRIES.take(now).is_some());
+/// ```
+#[derive(Debug)]
+pub struct RetryBudget<M: Memory = Shared> {
+    law: Budget,
+    bucket: TokenBucket<M>,
+}
+
+impl<M: Memory> RetryBudget<M> {
+    /// Makes a full budget under `law`.
+    ///
+    /// # Panics
+    ///
+    /// Panics when `law` makes no sense; in a `static` that does not compile.
+    #[must_use]
+    pub const fn new(law: Budget) -> Self {
+        let law = law.checked();
+        Self {
+            bucket: TokenBucket::new(law.burst(), law.per_second()),
+            law,
+        }
+    }
+
+    /// Returns the law.
+    #[must_use]
+    pub const fn law(&self) -> &Budget {
+        &self.law
+    }
+
+    /// Deposits what one success earns.
+    pub fn deposit(&self, now: Instant) {
+        if self.law.is_limited() {
+            self.bucket.deposit(now, self.law.fraction());
+        }
+    }
+
+    /// Takes a whole token, or nothing.
+    #[must_use]
+    pub fn take(&self, now: Instant) -> Option<Token<'_, M>> {
+        self.take_above(Ratio::ZERO, now)
+    }
+
+    /// Takes a whole token if half of the bucket stays behind.
+    #[must_use]
+    pub fn take_sheddable(&self, now: Instant) -> Option<Token<'_, M>> {
+        self.take_above(RESERVE, now)
+    }
+
+    /// Returns the time until [`RetryBudget::take`] succeeds without a success.
+    ///
+    /// `None` when the budget has no floor.
+    #[must_use]
+    pub fn retry_after(&self, now: Instant) -> Option<Duration> {
+        self.wait_above(Ratio::ZERO, now)
+    }
+
+    /// Returns the time until [`RetryBudget::take_sheddable`] succeeds.
+    ///
+    /// `None` when the budget has no floor or holds too little for that ever.
+    #[must_use]
+    pub fn retry_after_sheddable(&self, now: Instant) -> Option<Duration> {
+        self.wait_above(RESERVE, now)
+    }
+
+    /// Returns the share of the bucket that is gone, from 0 to 1.
+    #[must_use]
+    pub fn utilization(&self, now: Instant) -> Ratio {
+        if self.law.is_limited() {
+            self.bucket.used(now)
+        } else {
+            Ratio::ZERO
+        }
+    }
+
+    /// Fills the bucket.
+    pub fn reset(&self) {
+        self.bucket.fill();
+    }
+
+    fn take_above(&self, reserve: Ratio, now: Instant) -> Option<Token<'_, M>> {
+        let funded = !self.law.is_limited() || self.bucket.take(now, reserve);
+        // Lazily: a token made and dropped would fill the bucket.
+        funded.then(|| Token { budget: self })
+    }
+
+    fn wait_above(&self, reserve: Ratio, now: Instant) -> Option<Duration> {
+        if self.law.is_limited() {
+            self.bucket.wait(now, reserve)
+        } else {
+            Some(Duration::ZERO)
+        }
+    }
+}
+
+/// One retry, funded; dropping it gives the token back.
+///
+/// ```
+/// use steadfast_core::{Budget, Instant, Ratio, RetryBudget};
+///
+/// let budget = RetryBudget::<steadfast_core::Local>::new(Budget::new(Ratio::percent(10), 0));
+/// let token = budget.take(Instant::ZERO);
+/// assert!(budget.take(Instant::ZERO).is_none());
+///
+/// drop(token);
+/// assert!(budget.take(Instant::ZERO).is_some());
+/// ```
+#[derive(Debug)]
+#[must_use = "a token that is dropped is given back"]
+pub struct Token<'b, M: Memory = Shared> {
+    budget: &'b RetryBudget<M>,
+}
+
+impl<M: Memory> Token<'_, M> {
+    /// Keeps the token spent: the retry happens.
+    pub fn spend(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl<M: Memory> Drop for Token<'_, M> {
+    fn drop(&mut self) {
+        if self.budget.law.is_limited() {
+            self.budget.bucket.give_back();
+        }
+    }
+}
+
+/// What sheddable work must leave to the rest.
+const RESERVE: Ratio = Ratio::percent(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Local;
+    use proptest::prelude::*;
+    use std::thread;
+
+    type Alone = RetryBudget<Local>;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn spend(budget: &Alone, now: Instant) -> bool {
+        budget.take(now).map(Token::spend).is_some()
+    }
+
+    fn spend_sheddable(budget: &Alone, now: Instant) -> bool {
+        budget.take_sheddable(now).map(Token::spend).is_some()
+    }
+
+    fn emptied(law: Budget) -> Alone {
+        let budget = Alone::new(law);
+        while spend(&budget, at(0)) {}
+        budget
+    }
+
+    // core-06.1
+    #[test]
+    fn a_cold_start_holds_the_burst() {
+        let budget = Alone::new(Budget::REFERENCE);
+        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
+        assert_eq!((0..31).filter(|_| spend(&budget, at(0))).count(), 30);
+        assert_eq!(budget.utilization(at(0)), Ratio::ONE);
+    }
+
+    // core-06.2
+    #[test]
+    fn less_than_a_whole_token_refuses() {
+        let budget = emptied(Budget::REFERENCE);
+        assert!(!spend(&budget, at(333)));
+        assert!(spend(&budget, at(334)));
+    }
+
+    // core-06.3
+    #[test]
+    fn the_hint_counts_down() {
+        let budget = emptied(Budget::REFERENCE);
+        let hint = |ms| budget.retry_after(at(ms)).unwrap_or_default().as_nanos();
+        assert_eq!(hint(0), 333_333_336);
+        assert_eq!(hint(100), 233_333_336);
+    }
+
+    // core-06.4
+    #[test]
+    fn ten_deposits_fund_one_retry() {
+        let budget = emptied(Budget::REFERENCE);
+        for _ in 0..9 {
+            budget.deposit(at(0));
+        }
+        assert!(!spend(&budget, at(0)));
+        budget.deposit(at(0));
+        assert!(spend(&budget, at(0)));
+        assert!(!spend(&budget, at(0)));
+    }
+
+    // core-06.5
+    #[test]
+    fn deposits_stop_at_the_burst() {
+        let budget = Alone::new(Budget::REFERENCE);
+        for _ in 0..100 {
+            budget.deposit(at(0));
+        }
+        assert_eq!((0..100).filter(|_| spend(&budget, at(0))).count(), 30);
+    }
+
+    // core-06.6
+    #[test]
+    fn the_burst_is_ten_seconds_of_floor() {
+        let budget = Alone::new(Budget::new(Ratio::percent(20), 10));
+        assert_eq!((0..200).filter(|_| spend(&budget, at(0))).count(), 100);
+        assert_eq!(budget.law().burst(), 100);
+    }
+
+    // core-06.7, aws-sdk-go-v2#3550
+    #[test]
+    fn without_a_floor_successes_refill() {
+        let budget = Alone::new(Budget::new(Ratio::percent(10), 0));
+        assert!(spend(&budget, at(0)));
+        assert!(!spend(&budget, Instant::MAX));
+        assert_eq!(budget.retry_after(at(0)), None);
+        for _ in 0..10 {
+            budget.deposit(at(0));
+        }
+        assert!(spend(&budget, at(0)));
+    }
+
+    // core-06.10
+    #[test]
+    fn sheddable_work_leaves_a_half() {
+        let budget = Alone::new(Budget::REFERENCE);
+        assert_eq!(
+            (0..30).filter(|_| spend_sheddable(&budget, at(0))).count(),
+            15
+        );
+        assert_eq!(budget.utilization(at(0)), Ratio::percent(50));
+        assert!(spend(&budget, at(0)));
+    }
+
+    // core-06.11
+    #[test]
+    fn a_bucket_of_one_sheds_the_sheddable() {
+        let budget = Alone::new(Budget::new(Ratio::percent(10), 0));
+        assert!(!spend_sheddable(&budget, at(0)));
+        assert_eq!(budget.retry_after_sheddable(at(0)), None);
+        let floored = Alone::new(Budget::new(Ratio::percent(10), 3).with_burst(1));
+        assert_eq!(floored.retry_after_sheddable(at(0)), None);
+    }
+
+    #[test]
+    fn the_sheddable_hint_counts_the_reserve() {
+        let budget = emptied(Budget::REFERENCE);
+        let hint = budget.retry_after_sheddable(at(0)).unwrap_or_default();
+        let due = at(0).saturating_add(hint);
+        assert!(!spend_sheddable(
+            &budget,
+            due.saturating_sub(Duration::from_nanos(1))
+        ));
+        assert!(spend_sheddable(&budget, due));
+        assert!(hint > Duration::from_secs(5));
+    }
+
+    // core-06.16
+    #[test]
+    fn a_step_back_changes_nothing() {
+        let budget = Alone::new(Budget::REFERENCE);
+        while spend(&budget, at(10_000)) {}
+        assert!(!spend(&budget, at(5_000)));
+        assert!(!spend(&budget, at(10_333)));
+        assert!(spend(&budget, at(10_334)));
+    }
+
+    // R-21
+    #[test]
+    fn eight_threads_spend_what_there_is() {
+        static BUDGET: RetryBudget = RetryBudget::new(Budget::REFERENCE);
+        let race = |now| -> usize {
+            let take = move || {
+                let funded = (0..1_000).filter_map(|_| BUDGET.take(now));
+                funded.map(Token::spend).count()
+            };
+            thread::scope(|scope| {
+                let threads = [(); 8].map(|()| scope.spawn(take));
+                threads
+                    .map(|thread| thread.join().unwrap_or(0))
+                    .iter()
+                    .sum()
+            })
+        };
+        assert_eq!(race(at(0)), 30);
+        assert_eq!(race(at(1_000)), 3);
+        assert_eq!(race(at(10_000)), 27);
+    }
+
+    // Demirbas
+    #[test]
+    fn an_empty_budget_answers_at_once() {
+        let budget = emptied(Budget::REFERENCE);
+        assert!(budget.take(at(0)).is_none());
+        assert!(budget.retry_after(at(0)).is_some());
+    }
+
+    #[test]
+    fn no_budget_funds_everything() {
+        let budget = Alone::new(Budget::NONE);
+        assert!((0..1_000).all(|_| spend(&budget, at(0)) && spend_sheddable(&budget, at(0))));
+        budget.deposit(at(0));
+        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
+        assert_eq!(budget.retry_after(at(0)), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_refusal_gives_nothing_back() {
+        let budget = emptied(Budget::REFERENCE);
+        assert!(budget.take(at(0)).is_none());
+        assert_eq!(budget.utilization(at(0)), Ratio::ONE);
+    }
+
+    #[test]
+    fn a_reset_fills_the_bucket() {
+        let budget = emptied(Budget::REFERENCE);
+        budget.reset();
+        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
+    }
+
+    #[test]
+    fn a_token_is_one_pointer() {
+        assert_eq!(size_of::<Option<Token<'_>>>(), size_of::<usize>());
+    }
+
+    proptest! {
+        #[test]
+        fn a_dropped_token_leaves_no_trace(ms in proptest::collection::vec(0..2_000_u64, 0..100)) {
+            let (kept, given) = (Alone::new(Budget::REFERENCE), Alone::new(Budget::REFERENCE));
+            let mut now = 0;
+            for step in ms {
+                now += step;
+                prop_assert_eq!(spend(&kept, at(now)), spend(&given, at(now)));
+                drop(given.take(at(now)));
+                prop_assert_eq!(kept.utilization(at(now)), given.utilization(at(now)));
+            }
+        }
+    }
+}

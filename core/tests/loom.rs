@@ -1,0 +1,18 @@
+//! Every interleaving of a few threads over the live state, by loom.
+//!
+//! A model runs its closure once for each order in which the threads may touch
+//! the words. Both racing operations run in spawned threads; the main thread
+//! makes and touches the state before, so that all words exist by then.
+
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    reason = "tests may panic"
+)]
+
+#[path = "loom/budget.rs"]
+mod budget;
+#[path = "loom/counts.rs"]
+mod counts;
+#[path = "loom/memory.rs"]
+mod memory;

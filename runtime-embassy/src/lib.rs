@@ -1,0 +1,127 @@
+//! The timer of embassy for Steadfast.
+//!
+//! Hand over a seed before the first call, from a hardware random number
+//! generator or a unique id: without one every device jitters alike, and
+//! `explain()` says so.
+//!
+//! ```
+//! use steadfast_embassy::Guard;
+//! use steadfast_core::Policy;
+//!
+//! static SENSOR: Guard = Guard::new(Policy::DEFAULT.with_name("sensor"));
+//!
+//! fn main() {
+//!     steadfast_embassy::seed(0x5EED);
+//!     assert!(!SENSOR.explain().to_string().contains("seed"));
+//! }
+//! ```
+#![no_std]
+
+use core::time::Duration;
+
+use embassy_time::{Instant as DeviceInstant, TICK_HZ, Timer as Sleep};
+use portable_atomic::{AtomicU32, AtomicU64, Ordering};
+use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, random};
+use steadfast_runtime::{StaticTimer, Timer};
+
+/// A guard on embassy's timer.
+pub type Guard<C = ByError, R = NoRules, L = NoListener> =
+    steadfast_runtime::Guard<Embassy, C, R, L>;
+
+/// The device's time driver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Embassy;
+
+/// Zero until the program hands one over.
+static SEED: AtomicU64 = AtomicU64::new(0);
+
+static GIVEN: AtomicU32 = AtomicU32::new(0);
+
+/// Hands over the seed of this device's jitter.
+///
+/// Zero takes it back.
+pub fn seed(seed: u64) {
+    SEED.store(seed, Ordering::Release);
+}
+
+const NANOS_A_SECOND: u64 = 1_000_000_000;
+
+/// Never ahead of the device's clock.
+const fn to_instant(ticks: u64) -> Instant {
+    let whole = Duration::from_secs(ticks / TICK_HZ);
+    // A remainder is below the rate, so this fits for every rate up to 18 GHz.
+    let rest = (ticks % TICK_HZ) * NANOS_A_SECOND / TICK_HZ;
+    Instant::ZERO
+        .saturating_add(whole)
+        .saturating_add(Duration::from_nanos(rest))
+}
+
+/// Rounds up, so that a wake is never early.
+const fn to_ticks(at: Instant) -> u64 {
+    let nanos = at.as_nanos();
+    let whole = (nanos / NANOS_A_SECOND).saturating_mul(TICK_HZ);
+    let rest = (nanos % NANOS_A_SECOND)
+        .saturating_mul(TICK_HZ)
+        .div_ceil(NANOS_A_SECOND);
+    whole.saturating_add(rest)
+}
+
+impl Clock for Embassy {
+    fn now(&self) -> Instant {
+        to_instant(DeviceInstant::now().as_ticks())
+    }
+}
+
+impl Timer for Embassy {
+    type Sleep = Sleep;
+
+    fn sleep_until(&self, at: Instant) -> Sleep {
+        Sleep::at(DeviceInstant::from_ticks(to_ticks(at)))
+    }
+
+    fn seed(&self) -> Option<u64> {
+        let seed = match SEED.load(Ordering::Acquire) {
+            0 => return None,
+            seed => seed,
+        };
+        let given = u64::from(GIVEN.fetch_add(2, Ordering::Relaxed));
+        let high = u64::from(random(seed, given));
+        let low = u64::from(random(seed, given.wrapping_add(1)));
+        Some((high << 32) | low)
+    }
+}
+
+impl StaticTimer for Embassy {
+    const TIMER: Self = Self;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_round_up() {
+        for nanos in [0, 1, 999, 1_000, 1_000_001, 123_456_789_012_345] {
+            let at = Instant::from_nanos(nanos);
+            assert!(to_instant(to_ticks(at)) >= at);
+            if let Some(before) = to_ticks(at).checked_sub(1) {
+                assert!(to_instant(before) < at);
+            }
+        }
+    }
+
+    // R-52
+    #[test]
+    fn never_saturates() {
+        assert!(to_ticks(Instant::MAX) > 0);
+        assert!(to_instant(u64::MAX) > Instant::from_nanos(1 << 62));
+    }
+
+    #[test]
+    fn seeds_differ_from_each_other() {
+        seed(7);
+        assert_ne!(Embassy.seed(), Embassy.seed());
+        seed(0);
+        assert_eq!(Embassy.seed(), None);
+    }
+}

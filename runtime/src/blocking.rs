@@ -1,0 +1,62 @@
+//! The driver that holds its thread.
+
+use steadfast_core::{Attempt, CallError, Classify, Instant, Lent, Listener, Memory, Rules};
+
+use crate::conduct::Turn;
+use crate::guard::Guard;
+use crate::timer::{Block, Timer};
+
+impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+    /// Calls an operation that blocks, and blocks while it waits.
+    ///
+    /// An attempt cannot be cut short from outside: its bounds are checked when
+    /// it returns, so give it a timeout of its own, [`Attempt::timeout`] says
+    /// which. Never call this from async code.
+    ///
+    /// ```
+    /// use std::net::TcpStream;
+    /// use steadfast_core::Policy;
+    /// use steadfast_runtime::{Guard, StdTimer};
+    ///
+    /// static PRINTER: Guard<StdTimer> = Guard::new(Policy::DEFAULT.with_attempts(2));
+    ///
+    /// fn connect() -> Option<TcpStream> {
+    ///     PRINTER.call_blocking(|_| TcpStream::connect("127.0.0.1:631")).ok()
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As a call does: when it failed and its last attempt gave no value.
+    pub fn call_blocking<F, V, E>(&self, mut operation: F) -> Result<V, CallError<E>>
+    where
+        F: FnMut(Attempt) -> Result<V, E>,
+        C: Classify<Result<V, E>>,
+        R: Rules<V, E>,
+        L: Listener,
+    {
+        let mut conduct = self.conduct::<_, ()>(Lent(&self.classifier));
+        let mut last = None;
+        let mut now = self.timer().now();
+        loop {
+            match conduct.next(&mut now, &mut last) {
+                Turn::Run(attempt) => {
+                    let outcome = operation(attempt);
+                    conduct.judge(&mut now, outcome, &mut last);
+                }
+                Turn::Wait(at) => now = self.wait(at),
+                Turn::Cut => conduct.cut::<V, E>(now),
+                Turn::Finish => {
+                    return CallError::conclude(last, &conduct.report(now));
+                }
+            }
+        }
+    }
+
+    /// A clock that stands still (paused by a test) must not hold the thread
+    /// for ever, so a wait that was served counts.
+    fn wait(&self, at: Instant) -> Instant {
+        self.timer().block_until(at);
+        self.timer().now().max(at)
+    }
+}

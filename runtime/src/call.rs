@@ -1,0 +1,262 @@
+//! THE loop: the future of one guarded call.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use pin_project_lite::pin_project;
+use steadfast_core::{
+    Attempt, AttemptLog, Classify, Conclude, Instant, Journal, Listener, Memory, Rules, Shared,
+    Terms,
+};
+
+use crate::conduct::{Conduct, Turn};
+use crate::timer::Timer;
+
+/// How many turns one poll takes before it lets others run.
+///
+/// A turn is an attempt or a wait that is over at once; more of them in a row
+/// come from an operation that never suspends.
+const TURNS: u32 = 32;
+
+pin_project! {
+    /// The future of one guarded call, and the builder of what belongs to it.
+    ///
+    /// Made by [`Guard::call`](crate::Guard::call). Nothing happens, and no
+    /// deadline runs, before it is polled. Dropping it cancels the call and
+    /// leaves breaker and budget as if it had never been admitted. It is `Send`
+    /// exactly when its parts are, and allocates nothing.
+    #[must_use = "a call does nothing unless it is awaited"]
+    pub struct Call<'g, T, F, Fut, C, R, L, M = Shared, J = ()>
+    where
+        T: Timer,
+        Fut: Future,
+        M: Memory,
+    {
+        // Fields drop in order: first the attempt, then what it held.
+        #[pin]
+        attempt: Option<Fut>,
+        #[pin]
+        sleep: Option<T::Sleep>,
+        // What `sleep` is armed for; `ZERO` is nothing.
+        armed: Instant,
+        // What the machine last said to wait for; `ZERO` is nothing.
+        waiting: Instant,
+        last: Option<Fut::Output>,
+        operation: F,
+        conduct: Conduct<'g, T, M, C, R, L, J>,
+    }
+}
+
+impl<'g, T, F, Fut, C, R, L, M> Call<'g, T, F, Fut, C, R, L, M>
+where
+    T: Timer,
+    Fut: Future,
+    M: Memory,
+{
+    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, ()>, operation: F) -> Self {
+        Self {
+            attempt: None,
+            sleep: None,
+            armed: Instant::ZERO,
+            waiting: Instant::ZERO,
+            last: None,
+            operation,
+            conduct,
+        }
+    }
+
+    /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
+    /// never an error by itself.
+    pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog> {
+        let conduct = self.conduct;
+        Call {
+            attempt: self.attempt,
+            sleep: self.sleep,
+            armed: self.armed,
+            waiting: self.waiting,
+            last: self.last,
+            operation: self.operation,
+            conduct: Conduct {
+                timer: conduct.timer,
+                machine: conduct.machine.with_journal(),
+                classifier: conduct.classifier,
+                rules: conduct.rules,
+                listener: conduct.listener,
+            },
+        }
+    }
+}
+
+impl<'g, T, F, Fut, C, R, L, M, J> Call<'g, T, F, Fut, C, R, L, M, J>
+where
+    T: Timer,
+    Fut: Future,
+    M: Memory,
+    J: Journal,
+{
+    /// Says that the operation must not be repeated: one attempt, no retry.
+    pub fn once(mut self) -> Self {
+        self.conduct.machine.tighten(Terms {
+            within: None,
+            once: true,
+        });
+        self
+    }
+
+    /// Bounds this call, if that is less than the policy's deadline.
+    ///
+    /// The time starts at the first poll.
+    pub fn within(mut self, bound: Duration) -> Self {
+        self.conduct.machine.tighten(Terms {
+            within: Some(bound),
+            once: false,
+        });
+        self
+    }
+
+    /// Lets `listener` hear this call's events, after the guard's own.
+    ///
+    /// ```
+    /// # use steadfast_runtime::{Guard, StdTimer};
+    /// # use steadfast_core::{Event, Listener, Policy};
+    /// # struct Recorder;
+    /// # impl Listener for Recorder { fn on_event(&self, _: &Event) {} }
+    /// # static GUARD: Guard<StdTimer> = Guard::new(Policy::DEFAULT);
+    /// # async fn fetch() -> std::io::Result<u32> { Ok(1) }
+    /// # async fn example() {
+    /// let recorder = Recorder;
+    /// let answer = GUARD.call(|_| fetch()).listen(&recorder).await;
+    /// # }
+    /// ```
+    pub fn listen<K: Listener>(self, listener: K) -> Call<'g, T, F, Fut, C, R, (L, K), M, J> {
+        let conduct = self.conduct;
+        Call {
+            attempt: self.attempt,
+            sleep: self.sleep,
+            armed: self.armed,
+            waiting: self.waiting,
+            last: self.last,
+            operation: self.operation,
+            conduct: Conduct {
+                timer: conduct.timer,
+                machine: conduct.machine,
+                classifier: conduct.classifier,
+                rules: conduct.rules,
+                listener: (conduct.listener, listener),
+            },
+        }
+    }
+
+    /// Uses other hooks and another delay rule than the guard's.
+    pub fn ruled<S>(self, rules: S) -> Call<'g, T, F, Fut, C, S, L, M, J> {
+        let conduct = self.conduct;
+        Call {
+            attempt: self.attempt,
+            sleep: self.sleep,
+            armed: self.armed,
+            waiting: self.waiting,
+            last: self.last,
+            operation: self.operation,
+            conduct: Conduct {
+                timer: conduct.timer,
+                machine: conduct.machine,
+                classifier: conduct.classifier,
+                rules,
+                listener: conduct.listener,
+            },
+        }
+    }
+}
+
+impl<T, F, Fut, C, R, L, M, J, V, E> Future for Call<'_, T, F, Fut, C, R, L, M, J>
+where
+    T: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+    C: Classify<Result<V, E>>,
+    R: Rules<V, E>,
+    L: Listener,
+    M: Memory,
+    J: Conclude<V, E>,
+{
+    type Output = J::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let mut now = if *this.waiting == Instant::ZERO {
+            this.conduct.timer.now()
+        } else {
+            Instant::ZERO
+        };
+        for _ in 0..TURNS {
+            // While an attempt runs, a poll reads no clock and asks nobody.
+            let turn = if *this.waiting == Instant::ZERO {
+                this.conduct.next(&mut now, this.last)
+            } else {
+                Turn::Wait(*this.waiting)
+            };
+            match turn {
+                Turn::Run(attempt) => {
+                    let operation = &mut *this.operation;
+                    this.attempt.set(Some(operation(attempt)));
+                }
+                Turn::Wait(at) => {
+                    *this.waiting = at;
+                    if let Some(attempt) = this.attempt.as_mut().as_pin_mut()
+                        && let Poll::Ready(outcome) = attempt.poll(cx)
+                    {
+                        *this.waiting = Instant::ZERO;
+                        this.attempt.set(None);
+                        this.conduct.judge(&mut now, outcome, this.last);
+                        continue;
+                    }
+                    if at == Instant::MAX {
+                        return Poll::Pending;
+                    }
+                    if *this.armed != at {
+                        this.conduct.timer.rearm(this.sleep.as_mut(), at);
+                        *this.armed = at;
+                    }
+                    if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
+                        && sleep.poll(cx).is_pending()
+                    {
+                        return Poll::Pending;
+                    }
+                    // The clock decides whether it is due, not the timer.
+                    *this.armed = Instant::ZERO;
+                    *this.waiting = Instant::ZERO;
+                    now = this.conduct.timer.now();
+                }
+                Turn::Cut => {
+                    this.attempt.set(None);
+                    this.conduct.cut::<V, E>(now);
+                }
+                Turn::Finish => {
+                    this.sleep.set(None);
+                    let report = this.conduct.report(now);
+                    let journal = this.conduct.machine.journal();
+                    return Poll::Ready(journal.conclude(this.last.take(), &report));
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<T, F, Fut, C, R, L, M, J> fmt::Debug for Call<'_, T, F, Fut, C, R, L, M, J>
+where
+    T: Timer,
+    Fut: Future,
+    M: Memory,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("machine", &self.conduct.machine)
+            .field("is_attempting", &self.attempt.is_some())
+            .finish_non_exhaustive()
+    }
+}

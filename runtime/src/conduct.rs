@@ -1,0 +1,148 @@
+//! What the drivers share: carrying out orders, short of running the operation.
+
+use core::any::type_name;
+
+use steadfast_core::{
+    Attempt, Classify, Ending, Instant, Journal, Listener, Machine, Memory, Order, Report, Rules,
+    Surroundings, Verdict,
+};
+
+use crate::timer::Timer;
+
+/// One call's machine with everything it asks.
+#[derive(Debug)]
+pub(crate) struct Conduct<'g, T, M: Memory, C, R, L, J> {
+    pub(crate) timer: &'g T,
+    pub(crate) machine: Machine<'g, M, J>,
+    pub(crate) classifier: C,
+    pub(crate) rules: R,
+    pub(crate) listener: L,
+}
+
+/// What is left for a driver to do.
+pub(crate) enum Turn {
+    /// Run the operation.
+    Run(Attempt),
+    /// Wait until then, or until the attempt ends.
+    Wait(Instant),
+    /// Drop the attempt, then say so.
+    Cut,
+    /// Give the conclusion.
+    Finish,
+}
+
+/// The surroundings of a call whose error type is `E`, from a `Conduct`'s parts.
+macro_rules! around {
+    ($conduct:expr, $error:ty) => {
+        Surroundings {
+            listener: &$conduct.listener,
+            error: type_name::<$error>(),
+            // A program without a seed starts every guard from this constant;
+            // `explain()` says so.
+            seed: || $conduct.timer.seed().unwrap_or(0),
+        }
+    };
+}
+
+impl<T, M, C, R, L, J> Conduct<'_, T, M, C, R, L, J>
+where
+    T: Timer,
+    M: Memory,
+    L: Listener,
+    J: Journal,
+{
+    /// Carries out orders until there is something for the driver to do.
+    pub(crate) fn next<V, E>(&mut self, now: &mut Instant, last: &mut Option<Result<V, E>>) -> Turn
+    where
+        R: Rules<V, E>,
+    {
+        loop {
+            match self.machine.step(*now, &around!(self, E)) {
+                Order::Start => {
+                    if let Some(attempt) = self.start(now, last) {
+                        return Turn::Run(attempt);
+                    }
+                }
+                Order::Wait(at) => return Turn::Wait(at),
+                Order::Cut => return Turn::Cut,
+                Order::Finish(_) => return Turn::Finish,
+            }
+        }
+    }
+
+    /// Runs the hooks; `None` when there is no attempt to run after them.
+    fn start<V, E>(&mut self, now: &mut Instant, last: &mut Option<Result<V, E>>) -> Option<Attempt>
+    where
+        R: Rules<V, E>,
+    {
+        if !self.rules.has_hooks() {
+            let attempt = self.machine.launch(*now, &around!(self, E))?;
+            *last = None;
+            return Some(attempt);
+        }
+        if let Err(error) = self.rules.before_attempt(&self.machine.upcoming(*now)) {
+            *last = Some(Err(error));
+            self.machine.abort();
+            return None;
+        }
+        *now = self.timer.now();
+        let attempt = self.machine.launch(*now, &around!(self, E))?;
+        *last = None;
+        let verdict = self.rules.admit(&attempt);
+        if verdict.is_ok() {
+            return Some(attempt);
+        }
+        *now = self.timer.now();
+        self.settle(*now, Ending::Refused, verdict, last.as_ref());
+        None
+    }
+
+    /// Judges what an attempt gave.
+    pub(crate) fn judge<V, E>(
+        &mut self,
+        now: &mut Instant,
+        outcome: Result<V, E>,
+        last: &mut Option<Result<V, E>>,
+    ) where
+        C: Classify<Result<V, E>>,
+        R: Rules<V, E>,
+    {
+        let outcome = last.insert(outcome);
+        let verdict = self.classifier.classify(outcome);
+        let ending = match outcome {
+            Ok(_) => Ending::Value,
+            Err(_) => Ending::Error,
+        };
+        *now = self.timer.now();
+        self.settle(*now, ending, verdict, Some(&*outcome));
+    }
+
+    /// Tells that the attempt was dropped at its bound.
+    pub(crate) fn cut<V, E>(&mut self, now: Instant)
+    where
+        R: Rules<V, E>,
+    {
+        self.settle::<V, E>(now, Ending::Cut, Verdict::TRANSIENT, None);
+    }
+
+    fn settle<V, E>(
+        &mut self,
+        now: Instant,
+        ending: Ending,
+        verdict: Verdict,
+        last: Option<&Result<V, E>>,
+    ) where
+        R: Rules<V, E>,
+    {
+        let rules = &self.rules;
+        self.machine
+            .settle(now, ending, verdict, &around!(self, E), |retry| {
+                rules.delay(retry, last)
+            });
+    }
+
+    /// Returns how the call ended.
+    pub(crate) fn report(&self, now: Instant) -> Report {
+        self.machine.report(now)
+    }
+}

@@ -1,0 +1,248 @@
+//! A policy bound to its live state and to a runtime.
+
+#[cfg(feature = "alloc")]
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+
+use steadfast_core::{
+    Attempt, ByError, CircuitBreaker, Classify, Dependency, Explanation, Journal, Lent, Listener,
+    Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared, Terms,
+};
+
+use crate::call::Call;
+use crate::conduct::Conduct;
+use crate::plan::Plan;
+use crate::timer::{StaticTimer, Timer};
+
+/// A policy bound to its live state and to a runtime.
+///
+/// Hold it for the life of the program, best in a `static`: it needs no lazy
+/// cell, and an impossible policy does not compile. The adapters give it its
+/// timer, `steadfast::tokio::Guard` for instance.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{Breaker, Policy};
+/// use steadfast_runtime::{Guard, StdTimer};
+///
+/// static PAYMENTS: Guard<StdTimer> = Guard::new(
+///     Policy::DEFAULT
+///         .with_name("payments")
+///         .with_deadline(Duration::from_secs(10))
+///         .with_breaker(Breaker::DEFAULT),
+/// );
+///
+/// async fn charge() -> std::io::Result<u32> {
+///     Ok(42)
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let receipt = PAYMENTS.call(|_| charge()).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
+    timer: T,
+    policy: Policy,
+    pub(crate) classifier: C,
+    rules: R,
+    listener: L,
+    live: Dependency<M>,
+}
+
+impl<T: StaticTimer, M: Memory> Guard<T, ByError, NoRules, NoListener, M> {
+    /// Makes a guard that asks each error what it means.
+    ///
+    /// # Panics
+    ///
+    /// When the policy cannot work, naming every problem; in a `static` that is
+    /// a compile error. See [`Guard::try_new`].
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        Self::classified(policy, ByError)
+    }
+
+    /// Makes a guard of a policy that is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// When the policy cannot work, with every problem and the worst case.
+    pub fn try_new(policy: Policy) -> Result<Self, PolicyError> {
+        Self::try_on(T::TIMER, Plan::new(policy))
+    }
+}
+
+impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
+    /// Makes a guard with a classifier of its own.
+    ///
+    /// # Panics
+    ///
+    /// As [`Guard::new`].
+    #[must_use]
+    pub const fn classified(policy: Policy, classifier: C) -> Self {
+        Self {
+            timer: T::TIMER,
+            policy: policy.checked(),
+            classifier,
+            rules: NoRules,
+            listener: NoListener,
+            live: Dependency::new(&policy),
+        }
+    }
+}
+
+impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> {
+    /// Makes a guard of a plan: rules, a listener, shared parts.
+    ///
+    /// # Panics
+    ///
+    /// As [`Guard::new`].
+    #[must_use]
+    pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
+        Self {
+            timer: T::TIMER,
+            policy: plan.policy.checked(),
+            classifier: plan.classifier,
+            rules: plan.rules,
+            listener: plan.listener,
+            live: Dependency::with_parts(&plan.policy, plan.breaker, plan.budget, plan.seed),
+        }
+    }
+}
+
+impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+    /// Makes a guard on a timer that is a value, virtual time for instance.
+    ///
+    /// # Errors
+    ///
+    /// When the policy cannot work, with every problem and the worst case.
+    pub fn try_on(timer: T, plan: Plan<C, R, L, M>) -> Result<Self, PolicyError> {
+        let policy = plan.policy.try_checked()?;
+        Ok(Self {
+            live: Dependency::with_parts(&plan.policy, plan.breaker, plan.budget, plan.seed),
+            timer,
+            policy,
+            classifier: plan.classifier,
+            rules: plan.rules,
+            listener: plan.listener,
+        })
+    }
+
+    /// Returns the guard with a breaker held together with other guards.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn holding_breaker(mut self, breaker: Arc<CircuitBreaker<M>>) -> Self {
+        self.live.hold_breaker(breaker);
+        self
+    }
+
+    /// Returns the guard with a budget held together with other guards.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn holding_budget(mut self, budget: Arc<RetryBudget<M>>) -> Self {
+        self.live.hold_budget(budget);
+        self
+    }
+
+    /// Returns the policy.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Returns the timer.
+    #[must_use]
+    pub const fn timer(&self) -> &T {
+        &self.timer
+    }
+
+    /// Returns the circuit breaker, to read or to control it.
+    #[must_use]
+    pub fn breaker(&self) -> Option<&CircuitBreaker<M>> {
+        self.live.breaker()
+    }
+
+    /// Returns the retry budget.
+    #[must_use]
+    pub fn budget(&self) -> Option<&RetryBudget<M>> {
+        self.live.budget()
+    }
+
+    /// Starts breaker, budget and jitter afresh, where they are the guard's own.
+    ///
+    /// For tests: a `static` outlives the paused clocks of two of them.
+    pub fn reset(&self) {
+        self.live.reset();
+    }
+}
+
+impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+    /// Calls an operation within the policy's bounds.
+    ///
+    /// `operation` makes a fresh future for every attempt and may borrow from
+    /// its surroundings. For something only one attempt at a time can have
+    /// (`&mut`), see [`Guard::call_with`].
+    pub fn call<'g, F, Fut, V, E>(
+        &'g self,
+        operation: F,
+    ) -> Call<'g, T, F, Fut, Lent<'g, C>, &'g R, &'g L, M>
+    where
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+        C: Classify<Result<V, E>>,
+    {
+        Call::new(self.conduct(Lent(&self.classifier)), operation)
+    }
+
+    /// Calls an operation whose outcomes `classifier` judges, not the guard's.
+    pub fn call_classified<'g, D, F, Fut, V, E>(
+        &'g self,
+        classifier: D,
+        operation: F,
+    ) -> Call<'g, T, F, Fut, D, &'g R, &'g L, M>
+    where
+        D: Classify<Result<V, E>>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+    {
+        Call::new(self.conduct(classifier), operation)
+    }
+
+    pub(crate) fn conduct<D, J: Journal>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, J> {
+        Conduct {
+            timer: &self.timer,
+            machine: Machine::new(&self.policy, &self.live, Terms::default()),
+            classifier,
+            rules: &self.rules,
+            listener: &self.listener,
+        }
+    }
+
+    /// Explains the policy and what holds right now, as a text.
+    #[must_use]
+    pub fn explain(&self) -> Explanation<'_> {
+        let now = self.timer.now();
+        let mut text = self.policy.explain();
+        if let Some(breaker) = self.live.breaker() {
+            text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
+        }
+        if let Some(budget) = self.live.budget() {
+            text = text.with_budget_spent(budget.utilization(now));
+        }
+        if self.live.fixed_seed().is_none() && self.timer.seed().is_none() {
+            text = text.unseeded();
+        }
+        text
+    }
+}
+
+impl<T, C, R, L: Listener, M: Memory> fmt::Debug for Guard<T, C, R, L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("policy", &self.policy)
+            .field("live", &self.live)
+            .field("is_listening", &self.listener.is_listening())
+            .finish_non_exhaustive()
+    }
+}

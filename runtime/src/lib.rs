@@ -1,0 +1,35 @@
+//! The one loop of Steadfast, over any timer.
+//!
+//! A [`Guard`] binds a policy to its live state and to a runtime; a [`Call`] is
+//! the future of one guarded call. Programs use the `steadfast` crate, which
+//! brings the timers of tokio, smol and embassy; this one is for those who
+//! bring a [`Timer`] of their own.
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(feature = "std")]
+mod blocking;
+mod call;
+mod conduct;
+mod guard;
+mod lending;
+mod plan;
+#[cfg(feature = "std-timer")]
+mod std_timer;
+#[cfg(feature = "std")]
+mod system_seed;
+mod timer;
+
+pub use call::Call;
+pub use guard::Guard;
+pub use plan::Plan;
+#[cfg(feature = "std-timer")]
+pub use std_timer::{StdSleep, StdTimer};
+#[cfg(feature = "std")]
+pub use system_seed::system_seed;
+pub use timer::{Block, StaticTimer, Timer};

@@ -1,0 +1,139 @@
+//! A policy with everything a program adds to it.
+
+use steadfast_core::{
+    ByError, CircuitBreaker, Memory, NoListener, NoRules, Policy, RetryBudget, Shared,
+};
+
+/// A policy with everything a program adds to it: what [`Guard::planned`] takes.
+///
+/// Plain guards need none; see [`Guard::new`] and [`Guard::classified`].
+///
+/// ```
+/// use steadfast_runtime::Plan;
+/// use steadfast_core::{AnyError, Budget, Policy, RetryBudget};
+///
+/// static BUDGET: RetryBudget = RetryBudget::new(Budget::REFERENCE);
+///
+/// const SEARCH: Plan<AnyError> = Plan::new(Policy::DEFAULT)
+///     .with_classifier(AnyError)
+///     .with_budget(&BUDGET);
+/// ```
+///
+/// [`Guard::planned`]: crate::Guard::planned
+/// [`Guard::new`]: crate::Guard::new
+/// [`Guard::classified`]: crate::Guard::classified
+#[derive(Debug)]
+pub struct Plan<C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
+    pub(crate) policy: Policy,
+    pub(crate) classifier: C,
+    pub(crate) rules: R,
+    pub(crate) listener: L,
+    pub(crate) breaker: Option<&'static CircuitBreaker<M>>,
+    pub(crate) budget: Option<&'static RetryBudget<M>>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl<M: Memory> Plan<ByError, NoRules, NoListener, M> {
+    /// Makes a plan of a policy alone.
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        Self::of(policy, ByError, NoRules, NoListener)
+    }
+}
+
+impl<C, R, L, M: Memory> Plan<C, R, L, M> {
+    /// Makes a plan of a policy, a classifier, rules and a listener.
+    #[must_use]
+    pub const fn of(policy: Policy, classifier: C, rules: R, listener: L) -> Self {
+        Self {
+            policy,
+            classifier,
+            rules,
+            listener,
+            breaker: None,
+            budget: None,
+            seed: None,
+        }
+    }
+}
+
+impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
+    /// Returns the plan with who says what an outcome means.
+    #[must_use]
+    pub const fn with_classifier<D>(self, classifier: D) -> Plan<D, R, L, M> {
+        Plan {
+            policy: self.policy,
+            classifier,
+            rules: self.rules,
+            listener: self.listener,
+            breaker: self.breaker,
+            budget: self.budget,
+            seed: self.seed,
+        }
+    }
+
+    /// Returns the plan with hooks and a delay rule.
+    #[must_use]
+    pub const fn with_rules<S>(self, rules: S) -> Plan<C, S, L, M> {
+        Plan {
+            policy: self.policy,
+            classifier: self.classifier,
+            rules,
+            listener: self.listener,
+            breaker: self.breaker,
+            budget: self.budget,
+            seed: self.seed,
+        }
+    }
+
+    /// Returns the plan with who hears the events.
+    #[must_use]
+    pub const fn with_listener<K>(self, listener: K) -> Plan<C, R, K, M> {
+        Plan {
+            policy: self.policy,
+            classifier: self.classifier,
+            rules: self.rules,
+            listener,
+            breaker: self.breaker,
+            budget: self.budget,
+            seed: self.seed,
+        }
+    }
+
+    /// Returns the plan with a breaker that other guards use, too.
+    ///
+    /// It replaces the one the policy asks for.
+    #[must_use]
+    pub const fn with_breaker(self, breaker: &'static CircuitBreaker<M>) -> Self {
+        Self {
+            breaker: Some(breaker),
+            ..self
+        }
+    }
+
+    /// Returns the plan with a budget that other guards use, too.
+    ///
+    /// It replaces the one the policy asks for.
+    #[must_use]
+    pub const fn with_budget(self, budget: &'static RetryBudget<M>) -> Self {
+        Self {
+            budget: Some(budget),
+            ..self
+        }
+    }
+
+    /// Returns the plan with a seed: jitter is the same in every run.
+    #[must_use]
+    pub const fn with_seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+}
+
+impl From<Policy> for Plan {
+    fn from(policy: Policy) -> Self {
+        Self::new(policy)
+    }
+}

@@ -1,0 +1,93 @@
+//! A timer for programs that have no runtime's.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::LazyLock;
+use std::time::Instant as StdInstant;
+
+use futures_timer::Delay;
+use steadfast_core::{Clock, Instant};
+
+use crate::system_seed::system_seed;
+use crate::timer::{Block, StaticTimer, Timer};
+
+/// The system's clock, and one thread that wakes tasks under any executor.
+///
+/// ```
+/// use steadfast_core::Policy;
+/// use steadfast_runtime::{Guard, StdTimer};
+///
+/// static GUARD: Guard<StdTimer> = Guard::new(Policy::DEFAULT);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StdTimer;
+
+/// Where the clock starts: one epoch for the whole process.
+static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
+
+/// What a single delay may last; a longer wait is armed again.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+impl Clock for StdTimer {
+    fn now(&self) -> Instant {
+        Instant::ZERO.saturating_add(EPOCH.elapsed())
+    }
+}
+
+impl Timer for StdTimer {
+    type Sleep = StdSleep;
+
+    fn sleep_until(&self, at: Instant) -> StdSleep {
+        StdSleep {
+            delay: Delay::new(self.left(at)),
+            at,
+        }
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(system_seed())
+    }
+}
+
+impl StaticTimer for StdTimer {
+    const TIMER: Self = Self;
+}
+
+impl Block for StdTimer {
+    fn block_until(&self, at: Instant) {
+        std::thread::sleep(at.saturating_since(self.now()));
+    }
+}
+
+impl StdTimer {
+    fn left(self, at: Instant) -> Duration {
+        at.saturating_since(self.now()).min(LONGEST)
+    }
+}
+
+/// A sleep of [`StdTimer`].
+#[derive(Debug)]
+#[must_use = "a sleep does nothing unless it is awaited"]
+pub struct StdSleep {
+    delay: Delay,
+    at: Instant,
+}
+
+impl Future for StdSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if Pin::new(&mut self.delay).poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            let left = StdTimer.left(self.at);
+            if left.is_zero() {
+                return Poll::Ready(());
+            }
+            self.delay.reset(left);
+        }
+    }
+}

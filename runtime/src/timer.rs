@@ -1,0 +1,65 @@
+//! The seam to a runtime: a clock that can also wake a task.
+
+use core::future::Future;
+use core::pin::Pin;
+
+use steadfast_core::{Clock, Instant};
+
+/// A clock that can also wake a task.
+///
+/// An implementation never wakes early, rounds up, and takes
+/// [`Instant::MAX`] as "never".
+pub trait Timer: Clock {
+    /// A future that is ready from its instant on.
+    type Sleep: Future<Output = ()>;
+
+    /// Makes a future that is ready once the clock has reached `at`.
+    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+
+    /// Moves an armed sleep to another instant.
+    ///
+    /// Override it where moving is cheaper than making anew.
+    fn rearm(&self, mut sleep: Pin<&mut Option<Self::Sleep>>, at: Instant) {
+        sleep.set(Some(self.sleep_until(at)));
+    }
+
+    /// Returns a seed for the jitter of one guard, another one at each call.
+    ///
+    /// `None` when the program has not handed over any; the guard then starts
+    /// from a constant, and its `explain()` says so.
+    fn seed(&self) -> Option<u64>;
+}
+
+/// A timer that exists without being made, so that a guard can be `static`.
+pub trait StaticTimer: Timer + Copy + 'static {
+    /// The timer.
+    const TIMER: Self;
+}
+
+/// A clock whose thread can be held until an instant.
+pub trait Block: Clock {
+    /// Holds this thread until the clock has reached `at`.
+    fn block_until(&self, at: Instant);
+}
+
+impl<T: Timer> Timer for &T {
+    type Sleep = T::Sleep;
+
+    fn sleep_until(&self, at: Instant) -> Self::Sleep {
+        (**self).sleep_until(at)
+    }
+
+    fn rearm(&self, sleep: Pin<&mut Option<Self::Sleep>>, at: Instant) {
+        (**self).rearm(sleep, at);
+    }
+
+    fn seed(&self) -> Option<u64> {
+        (**self).seed()
+    }
+}
+
+impl<T: Block> Block for &T {
+    fn block_until(&self, at: Instant) {
+        (**self).block_until(at);
+    }
+}

@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub use steadfast_core::{
+    AnyError, Attempt, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError, CallError,
+    CircuitBreaker, Classify, Clock, Dependency, Ending, Event, EventKind, Explanation, Instant,
+    Jitter, Kind, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules, Outcome, Policy,
+    PolicyError, Problem, Problems, Ratio, Reason, Retry, RetryBudget, Rules, Shared, Verdict,
+};
+pub use steadfast_runtime::{Block, Call, Guard, Plan, StaticTimer, Timer};
+
+/// Guards on tokio's timer.
+#[cfg(feature = "tokio")]
+pub mod tokio {
+    pub use steadfast_tokio::{Guard, Tokio};
+}
+
+/// Guards on smol's timer.
+#[cfg(feature = "smol")]
+pub mod smol {
+    pub use steadfast_smol::{Guard, Smol};
+}
+
+/// Guards on embassy's timer.
+#[cfg(feature = "embassy")]
+pub mod embassy {
+    pub use steadfast_embassy::{Embassy, Guard, seed};
+}
+
+/// Guards on a timer of their own thread, under any executor.
+#[cfg(feature = "std-timer")]
+pub mod std_timer {
+    pub use steadfast_runtime::{StdSleep, StdTimer};
+
+    /// A guard on [`StdTimer`].
+    pub type Guard<C = crate::ByError, R = crate::NoRules, L = crate::NoListener> =
+        crate::Guard<StdTimer, C, R, L>;
+}

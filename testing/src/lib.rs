@@ -1,0 +1,46 @@
+//! Instruments for tests that do not sleep.
+//!
+//! Three of them: a [`World`] whose time moves only when nothing else can, a
+//! [`Script`] for what the dependency does, a [`Recorder`] for what the policy
+//! decided. Script and guard share the world's timer; with two clocks the
+//! scripted delays would pass in real time. [`Fault`] is an error of every
+//! meaning, [`policies`] has a policy that never waits.
+//!
+//! ```
+//! use core::time::Duration;
+//! use steadfast_testing::{Fault, Script, World};
+//!
+//! let world = World::new();
+//! let script: Script<u32> = Script::on(world.timer())
+//!     .fails(Fault::Transient)
+//!     .delays(Duration::from_secs(3600))
+//!     .returns(42);
+//!
+//! // An hour passes, but not on your clock.
+//! assert!(world.block_on(script.next()).is_err());
+//! assert_eq!(world.block_on(script.next()), Ok(42));
+//! assert_eq!(world.elapsed(), Duration::from_secs(3600));
+//! ```
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod alarms;
+mod fault;
+pub mod policies;
+mod recorder;
+mod script;
+mod scripted;
+mod stuck;
+mod task;
+mod tasks;
+mod timer;
+mod world;
+
+pub use fault::Fault;
+pub use recorder::Recorder;
+pub use script::{Script, Step};
+pub use scripted::Scripted;
+pub use stuck::{Stuck, Waiting};
+pub use task::Task;
+pub use timer::{Sleep, VirtualTimer};
+pub use world::World;
