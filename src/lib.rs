@@ -7,6 +7,7 @@ pub use steadfast_core::{
     CircuitBreaker, Classify, Clock, Dependency, Ending, Event, EventKind, Explanation, Instant,
     Jitter, Kind, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules, Outcome, Policy,
     PolicyError, Problem, Problems, Ratio, Reason, Retry, RetryBudget, Rules, Shared, Verdict,
+    Warning,
 };
 pub use steadfast_runtime::{Block, Call, Guard, Plan, StaticTimer, Timer};
 

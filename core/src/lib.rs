@@ -5,6 +5,13 @@
 //! this one is for those who bring a runtime of their own, see
 //! `steadfast-runtime`.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(
+    test,
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "a test that overflows fails, as it should"
+    )
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloc")]

@@ -59,6 +59,7 @@ impl<T: StaticTimer, M: Memory> Guard<T, ByError, NoRules, NoListener, M> {
     /// When the policy cannot work, naming every problem; in a `static` that is
     /// a compile error. See [`Guard::try_new`].
     #[must_use]
+    #[track_caller]
     pub const fn new(policy: Policy) -> Self {
         Self::classified(policy, ByError)
     }
@@ -80,6 +81,7 @@ impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     ///
     /// As [`Guard::new`].
     #[must_use]
+    #[track_caller]
     pub const fn classified(policy: Policy, classifier: C) -> Self {
         Self {
             timer: T::TIMER,
@@ -99,6 +101,7 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> 
     ///
     /// As [`Guard::new`].
     #[must_use]
+    #[track_caller]
     pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
         Self {
             timer: T::TIMER,
@@ -226,6 +229,12 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         let mut text = self.policy.explain();
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
+        }
+        if self.live.is_breaker_shared() {
+            text = text.with_shared_breaker();
+        }
+        if self.live.is_budget_shared() {
+            text = text.with_shared_budget();
         }
         if let Some(budget) = self.live.budget() {
             text = text.with_budget_spent(budget.utilization(now));

@@ -9,8 +9,8 @@ use core::time::Duration;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use steadfast_core::Instant;
-use steadfast_runtime::Timer;
+use steadfast_core::{Instant, Policy};
+use steadfast_runtime::{Guard, Plan, Timer};
 
 use crate::stuck::{Cause, Stuck};
 use crate::task::{Exit, Task};
@@ -218,6 +218,24 @@ impl World {
     /// Makes a future that is ready from `at` on.
     pub fn sleep_until(&self, at: Instant) -> Sleep {
         self.0.timer.sleep_until(at)
+    }
+
+    /// Makes a guard on this world's time.
+    ///
+    /// For one with a classifier, rules or a listener, see
+    /// [`Guard::try_on`](steadfast_runtime::Guard::try_on).
+    ///
+    /// # Panics
+    ///
+    /// When the policy cannot work.
+    #[must_use]
+    #[track_caller]
+    pub fn guard(&self, policy: Policy) -> Guard<VirtualTimer> {
+        match Guard::try_on(self.timer(), Plan::new(policy)) {
+            Ok(guard) => guard,
+            #[expect(clippy::panic, reason = "a test's own mistake ends the test")]
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Returns the timer, to be given to guards and scripts.

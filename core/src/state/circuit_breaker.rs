@@ -49,6 +49,7 @@ impl<M: Memory> CircuitBreaker<M> {
     ///
     /// When the settings cannot work; in a `static` that is a compile error.
     #[must_use]
+    #[track_caller]
     pub const fn new(settings: Breaker) -> Self {
         Self {
             settings: settings.checked(),

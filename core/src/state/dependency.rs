@@ -54,6 +54,10 @@ impl<P> Part<P> {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        !matches!(self, Self::Absent | Self::Own(_))
+    }
+
     fn own(&self) -> Option<&P> {
         match self {
             Self::Own(part) => Some(part),
@@ -70,6 +74,7 @@ impl<M: Memory> Dependency<M> {
     /// When the breaker or the budget cannot work; in a `static` that is a
     /// compile error.
     #[must_use]
+    #[track_caller]
     pub const fn new(policy: &Policy) -> Self {
         Self::with_parts(policy, None, None, None)
     }
@@ -83,6 +88,7 @@ impl<M: Memory> Dependency<M> {
     ///
     /// As [`Dependency::new`].
     #[must_use]
+    #[track_caller]
     pub const fn with_parts(
         policy: &Policy,
         breaker: Option<&'static CircuitBreaker<M>>,
@@ -131,6 +137,18 @@ impl<M: Memory> Dependency<M> {
     #[must_use]
     pub fn budget(&self) -> Option<&RetryBudget<M>> {
         self.budget.get()
+    }
+
+    /// Tells whether other guards may use the breaker, too.
+    #[must_use]
+    pub fn is_breaker_shared(&self) -> bool {
+        self.breaker.is_shared()
+    }
+
+    /// Tells whether other guards may use the budget, too.
+    #[must_use]
+    pub fn is_budget_shared(&self) -> bool {
+        self.budget.is_shared()
     }
 
     /// Draws the next number of the random stream.
