@@ -79,15 +79,19 @@ impl Timer for Embassy {
         Sleep::at(DeviceInstant::from_ticks(to_ticks(at)))
     }
 
-    fn seed(&self) -> Option<u64> {
-        let seed = match SEED.load(Ordering::Acquire) {
-            0 => return None,
-            seed => seed,
-        };
+    fn seed(&self) -> u64 {
+        let seed = SEED.load(Ordering::Acquire);
+        if seed == 0 {
+            return 0;
+        }
         let given = u64::from(GIVEN.fetch_add(2, Ordering::Relaxed));
         let high = u64::from(random(seed, given));
         let low = u64::from(random(seed, given.wrapping_add(1)));
-        Some((high << 32) | low)
+        (high << 32) | low
+    }
+
+    fn is_seeded(&self) -> bool {
+        SEED.load(Ordering::Acquire) != 0
     }
 }
 
@@ -119,9 +123,9 @@ mod tests {
 
     #[test]
     fn seeds_differ_from_each_other() {
+        assert!(!Embassy.is_seeded());
         seed(7);
+        assert!(Embassy.is_seeded());
         assert_ne!(Embassy.seed(), Embassy.seed());
-        seed(0);
-        assert_eq!(Embassy.seed(), None);
     }
 }

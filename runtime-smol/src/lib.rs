@@ -53,8 +53,8 @@ impl Timer for Smol {
         }
     }
 
-    fn seed(&self) -> Option<u64> {
-        Some(system_seed())
+    fn seed(&self) -> u64 {
+        system_seed()
     }
 }
 

@@ -67,8 +67,8 @@ impl Timer for Tokio {
         }
     }
 
-    fn seed(&self) -> Option<u64> {
-        Some(system_seed())
+    fn seed(&self) -> u64 {
+        system_seed()
     }
 }
 

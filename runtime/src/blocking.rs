@@ -46,6 +46,7 @@ impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
                 }
                 Turn::Wait(at) => now = self.wait(at),
                 Turn::Cut => conduct.cut::<V, E>(now),
+                Turn::Again => {}
                 Turn::Finish => {
                     return CallError::conclude(last, &conduct.report(now));
                 }

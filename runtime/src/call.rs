@@ -17,8 +17,8 @@ use crate::timer::Timer;
 
 /// How many turns one poll takes before it lets others run.
 ///
-/// A turn is an attempt or a wait that is over at once; more of them in a row
-/// come from an operation that never suspends.
+/// A turn is an attempt, a refusal or a wait that is over at once; more of them
+/// in a row come from an operation that never suspends.
 const TURNS: u32 = 32;
 
 pin_project! {
@@ -191,7 +191,8 @@ where
         } else {
             Instant::ZERO
         };
-        for _ in 0..TURNS {
+        let mut turns = 0;
+        while turns < TURNS {
             // While an attempt runs, a poll reads no clock and asks nobody.
             let turn = if *this.waiting == Instant::ZERO {
                 this.conduct.next(&mut now, this.last)
@@ -202,38 +203,43 @@ where
                 Turn::Run(attempt) => {
                     let operation = &mut *this.operation;
                     this.attempt.set(Some(operation(attempt)));
+                    // Not a turn of its own: what is started is also polled.
+                    continue;
                 }
                 Turn::Wait(at) => {
                     *this.waiting = at;
-                    if let Some(attempt) = this.attempt.as_mut().as_pin_mut()
-                        && let Poll::Ready(outcome) = attempt.poll(cx)
-                    {
+                    let polled = match this.attempt.as_mut().as_pin_mut() {
+                        Some(attempt) => attempt.poll(cx),
+                        None => Poll::Pending,
+                    };
+                    if let Poll::Ready(outcome) = polled {
                         *this.waiting = Instant::ZERO;
                         this.attempt.set(None);
                         this.conduct.judge(&mut now, outcome, this.last);
-                        continue;
+                    } else {
+                        if at == Instant::MAX {
+                            return Poll::Pending;
+                        }
+                        if *this.armed != at {
+                            this.conduct.timer.rearm(this.sleep.as_mut(), at);
+                            *this.armed = at;
+                        }
+                        if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
+                            && sleep.poll(cx).is_pending()
+                        {
+                            return Poll::Pending;
+                        }
+                        // The clock decides whether it is due, not the timer.
+                        *this.armed = Instant::ZERO;
+                        *this.waiting = Instant::ZERO;
+                        now = this.conduct.timer.now();
                     }
-                    if at == Instant::MAX {
-                        return Poll::Pending;
-                    }
-                    if *this.armed != at {
-                        this.conduct.timer.rearm(this.sleep.as_mut(), at);
-                        *this.armed = at;
-                    }
-                    if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
-                        && sleep.poll(cx).is_pending()
-                    {
-                        return Poll::Pending;
-                    }
-                    // The clock decides whether it is due, not the timer.
-                    *this.armed = Instant::ZERO;
-                    *this.waiting = Instant::ZERO;
-                    now = this.conduct.timer.now();
                 }
                 Turn::Cut => {
                     this.attempt.set(None);
                     this.conduct.cut::<V, E>(now);
                 }
+                Turn::Again => {}
                 Turn::Finish => {
                     this.sleep.set(None);
                     let report = this.conduct.report(now);
@@ -241,6 +247,7 @@ where
                     return Poll::Ready(journal.conclude(this.last.take(), &report));
                 }
             }
+            turns += 1;
         }
         cx.waker().wake_by_ref();
         Poll::Pending

@@ -27,6 +27,8 @@ pub(crate) enum Turn {
     Wait(Instant),
     /// Drop the attempt, then say so.
     Cut,
+    /// Ask again: the attempt was not admitted, and others may want to run.
+    Again,
     /// Give the conclusion.
     Finish,
 }
@@ -37,9 +39,7 @@ macro_rules! around {
         Surroundings {
             listener: &$conduct.listener,
             error: type_name::<$error>(),
-            // A program without a seed starts every guard from this constant;
-            // `explain()` says so.
-            seed: || $conduct.timer.seed().unwrap_or(0),
+            seed: || $conduct.timer.seed(),
         }
     };
 }
@@ -51,22 +51,19 @@ where
     L: Listener,
     J: Journal,
 {
-    /// Carries out orders until there is something for the driver to do.
+    /// Carries out the next order, as far as it needs no driver.
     pub(crate) fn next<V, E>(&mut self, now: &mut Instant, last: &mut Option<Result<V, E>>) -> Turn
     where
         R: Rules<V, E>,
     {
-        loop {
-            match self.machine.step(*now, &around!(self, E)) {
-                Order::Start => {
-                    if let Some(attempt) = self.start(now, last) {
-                        return Turn::Run(attempt);
-                    }
-                }
-                Order::Wait(at) => return Turn::Wait(at),
-                Order::Cut => return Turn::Cut,
-                Order::Finish(_) => return Turn::Finish,
-            }
+        match self.machine.step(*now, &around!(self, E)) {
+            Order::Start => match self.start(now, last) {
+                Some(attempt) => Turn::Run(attempt),
+                None => Turn::Again,
+            },
+            Order::Wait(at) => Turn::Wait(at),
+            Order::Cut => Turn::Cut,
+            Order::Finish(_) => Turn::Finish,
         }
     }
 
@@ -80,12 +77,13 @@ where
             *last = None;
             return Some(attempt);
         }
-        if let Err(error) = self.rules.before_attempt(&self.machine.upcoming(*now)) {
+        let ready = self.rules.before_attempt(&self.machine.upcoming(*now));
+        *now = self.timer.now();
+        if let Err(error) = ready {
             *last = Some(Err(error));
             self.machine.abort();
             return None;
         }
-        *now = self.timer.now();
         let attempt = self.machine.launch(*now, &around!(self, E))?;
         *last = None;
         let verdict = self.rules.admit(&attempt);

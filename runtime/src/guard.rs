@@ -239,7 +239,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         if let Some(budget) = self.live.budget() {
             text = text.with_budget_spent(budget.utilization(now));
         }
-        if self.live.fixed_seed().is_none() && self.timer.seed().is_none() {
+        if self.live.fixed_seed().is_none() && !self.timer.is_seeded() {
             text = text.unseeded();
         }
         text

@@ -91,6 +91,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
                     now = self.timer().now();
                 }
                 Turn::Cut => conduct.cut::<V, E>(now),
+                Turn::Again => {}
                 Turn::Finish => {
                     return CallError::conclude(last, &conduct.report(now));
                 }
@@ -131,21 +132,23 @@ fn poll_clock<T: Timer>(
     if at == Instant::MAX {
         return Poll::Pending;
     }
-    loop {
-        if !*is_armed {
-            timer.rearm(sleep.as_mut(), at);
-            *is_armed = true;
-        }
-        if let Some(sleep) = sleep.as_mut().as_pin_mut()
-            && sleep.poll(cx).is_pending()
-        {
-            return Poll::Pending;
-        }
-        *is_armed = false;
-        if timer.now() >= at {
-            return Poll::Ready(());
-        }
+    if !*is_armed {
+        timer.rearm(sleep.as_mut(), at);
+        *is_armed = true;
     }
+    if let Some(sleep) = sleep.as_mut().as_pin_mut()
+        && sleep.poll(cx).is_pending()
+    {
+        return Poll::Pending;
+    }
+    *is_armed = false;
+    if timer.now() >= at {
+        return Poll::Ready(());
+    }
+    // The timer was early. Armed again at the next poll, so that one that
+    // always is cannot hold the thread.
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// Lets everything else on this executor have a turn.

@@ -46,8 +46,8 @@ impl Timer for StdTimer {
         }
     }
 
-    fn seed(&self) -> Option<u64> {
-        Some(system_seed())
+    fn seed(&self) -> u64 {
+        system_seed()
     }
 }
 

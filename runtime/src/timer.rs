@@ -25,9 +25,16 @@ pub trait Timer: Clock {
 
     /// Returns a seed for the jitter of one guard, another one at each call.
     ///
-    /// `None` when the program has not handed over any; the guard then starts
-    /// from a constant, and its `explain()` says so.
-    fn seed(&self) -> Option<u64>;
+    /// A constant as long as the timer is not seeded.
+    fn seed(&self) -> u64;
+
+    /// Tells whether seeds differ between devices and runs.
+    ///
+    /// Where there is no system to ask, the program has to hand over a seed;
+    /// until then a guard's `explain()` warns.
+    fn is_seeded(&self) -> bool {
+        true
+    }
 }
 
 /// A timer that exists without being made, so that a guard can be `static`.
@@ -53,8 +60,12 @@ impl<T: Timer> Timer for &T {
         (**self).rearm(sleep, at);
     }
 
-    fn seed(&self) -> Option<u64> {
+    fn seed(&self) -> u64 {
         (**self).seed()
+    }
+
+    fn is_seeded(&self) -> bool {
+        (**self).is_seeded()
     }
 }
 

@@ -131,11 +131,11 @@ impl Timer for VirtualTimer {
     }
 
     /// Returns the next seed of the world's stream; the first 2³² all differ.
-    fn seed(&self) -> Option<u64> {
+    fn seed(&self) -> u64 {
         let count = self.0.seeds.get();
         self.0.seeds.set(count + 1);
         let mask = u64::from(random(self.0.seed, u64::MAX));
-        Some(u64::from(random(self.0.seed, count)) << 32 | (mask ^ count) & 0xFFFF_FFFF)
+        u64::from(random(self.0.seed, count)) << 32 | (mask ^ count) & 0xFFFF_FFFF
     }
 }
 

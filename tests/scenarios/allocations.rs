@@ -1,1 +1,146 @@
-//! allocations
+//! No path of a call allocates.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::io;
+use std::time::Duration;
+
+use allocation_counter::measure;
+use steadfast::tokio::Guard;
+use steadfast::{AnyError, Attempt, Backoff, Breaker, Policy};
+use tokio::runtime::{Builder, Runtime};
+
+const POLICY: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
+
+/// One thread, as the counter counts by thread, and no real time passes.
+fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+}
+
+/// What the second run of a call allocates, the first having warmed it up.
+fn allocations<F: Future>(run: impl Fn(F), call: impl Fn() -> F) -> u64 {
+    run(call());
+    measure(|| run(call())).count_total
+}
+
+fn on_tokio<F: Future>(call: impl Fn() -> F) -> u64 {
+    let runtime = paused();
+    allocations(
+        |call| {
+            runtime.block_on(call);
+        },
+        call,
+    )
+}
+
+/// Wakes itself: tokio's own `yield_now` allocates.
+async fn suspends() -> io::Result<u32> {
+    futures_lite::future::yield_now().await;
+    Ok(7)
+}
+
+async fn sleeps() -> io::Result<u32> {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    Ok(7)
+}
+
+async fn third_time_lucky(attempt: Attempt) -> Result<u32, ()> {
+    if attempt.number() < 3 {
+        Err(())
+    } else {
+        Ok(attempt.number())
+    }
+}
+
+#[test]
+fn the_counter_sees_an_allocation() {
+    static GUARD: Guard = Guard::new(POLICY);
+    let boxing = || GUARD.call(|_| ready(Ok::<_, Infallible>(Box::new(7))));
+    assert_eq!(on_tokio(boxing), 1);
+}
+
+#[test]
+fn ready_at_once_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    assert_eq!(
+        on_tokio(|| GUARD.call(|_| ready(Ok::<_, Infallible>(7)))),
+        0
+    );
+}
+
+#[test]
+fn suspending_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    assert_eq!(on_tokio(|| GUARD.call(|_| suspends())), 0);
+}
+
+#[test]
+fn sleeping_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    assert_eq!(on_tokio(|| GUARD.call(|_| sleeps())), 0);
+}
+
+#[test]
+fn a_cut_attempt_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY.with_attempt_timeout(Duration::from_secs(1)));
+    let hanging = || GUARD.call(|_| std::future::pending::<io::Result<()>>());
+    assert_eq!(on_tokio(hanging), 0);
+}
+
+#[test]
+fn retries_allocate_nothing() {
+    static GUARD: Guard<AnyError> = Guard::classified(POLICY.with_backoff(Backoff::NONE), AnyError);
+    assert_eq!(on_tokio(|| GUARD.call(third_time_lucky)), 0);
+}
+
+#[test]
+fn waiting_before_a_retry_allocates_nothing() {
+    static GUARD: Guard<AnyError> = Guard::classified(POLICY, AnyError);
+    assert_eq!(on_tokio(|| GUARD.call(third_time_lucky)), 0);
+}
+
+#[test]
+fn a_refusal_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    GUARD.breaker().expect("a breaker").isolate();
+    assert_eq!(on_tokio(|| GUARD.call(|_| suspends())), 0);
+}
+
+#[test]
+fn an_outcome_with_its_log_allocates_nothing() {
+    static GUARD: Guard<AnyError> = Guard::classified(POLICY.with_backoff(Backoff::NONE), AnyError);
+    assert_eq!(on_tokio(|| GUARD.call(third_time_lucky).outcome()), 0);
+}
+
+#[test]
+fn lending_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    let lending = || async {
+        let mut reads = 0_u32;
+        let read = async |reads: &mut u32, _| {
+            *reads += 1;
+            suspends().await
+        };
+        GUARD.call_with(&mut reads, read).await
+    };
+    assert_eq!(on_tokio(lending), 0);
+}
+
+#[test]
+fn blocking_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    let call = || drop(GUARD.call_blocking(|_| Ok::<_, Infallible>(7)));
+    assert_eq!(allocations(|_| call(), || ready(())), 0);
+}
+
+#[test]
+fn ready_at_once_on_smol_allocates_nothing() {
+    static GUARD: steadfast::smol::Guard = steadfast::smol::Guard::new(POLICY);
+    let run = |call| drop(futures_lite::future::block_on(call));
+    let call = || GUARD.call(|_| ready(Ok::<_, Infallible>(7)));
+    assert_eq!(allocations(run, call), 0);
+}

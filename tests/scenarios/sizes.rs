@@ -1,30 +1,62 @@
-//! What a call, its error and what it tells cost in bytes.
+//! What a call, its error and what it tells take in bytes.
 
-use std::future::Ready;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::mem::size_of;
 
 use steadfast::tokio::{Guard, Tokio};
 use steadfast::{Breaker, CallError, Event, Policy, Timer, Verdict};
 
+static GUARD: Guard = Guard::new(Policy::DEFAULT.with_breaker(Breaker::DEFAULT));
+
 /// An operation of one word.
-type Word = Ready<Result<u32, ()>>;
+fn word() -> Ready<Result<u32, Infallible>> {
+    ready(Ok(1))
+}
 
-static GUARD: Guard<steadfast::AnyError> = Guard::classified(
-    Policy::DEFAULT.with_breaker(Breaker::DEFAULT),
-    steadfast::AnyError,
-);
-
-fn size_of_call<O: Future<Output = Result<u32, ()>>>(operation: fn() -> O) -> usize {
-    size_of_val(&GUARD.call(|_| operation()))
+/// An operation of a kibibyte, which a call must hold once, not twice.
+fn kibibyte() -> impl Future<Output = Result<u32, Infallible>> {
+    let held = [1_u8; 1024];
+    async move {
+        ready(()).await;
+        Ok(u32::from(held[1]))
+    }
 }
 
 #[test]
-fn a_call_is_small() {
-    let size = size_of_call(|| std::future::ready(Ok(1)));
-    println!(
-        "call {size}, of that timer {}, operation {}",
-        size_of::<Option<<Tokio as Timer>::Sleep>>(),
-        size_of::<Word>()
+fn a_call_is_at_most_320_bytes() {
+    let size = size_of_val(&GUARD.call(|_| word()));
+    let sleep = size_of::<Option<<Tokio as Timer>::Sleep>>();
+    let operation = size_of_val(&word());
+    println!("a call takes {size} bytes, {sleep} of them tokio's sleep, {operation} the operation");
+    assert!(size <= 320, "a call takes {size} bytes");
+}
+
+#[test]
+fn a_call_holds_its_operation_once() {
+    let small = size_of_val(&GUARD.call(|_| word()));
+    let large = size_of_val(&GUARD.call(|_| kibibyte()));
+    let growth = size_of_val(&kibibyte()) - size_of_val(&word());
+    assert!(
+        large <= small + growth + size_of::<usize>(),
+        "the operation grew by {growth} bytes, the call by {}",
+        large - small
     );
-    assert!(size <= 320, "{size}");
+}
+
+#[test]
+fn an_error_is_at_most_64_bytes_more() {
+    assert!(size_of::<CallError<()>>() <= 64);
+    assert!(size_of::<CallError<String>>() <= 64 + size_of::<String>());
+    assert!(size_of::<CallError<std::io::Error>>() <= 64 + size_of::<std::io::Error>());
+}
+
+#[test]
+fn an_event_is_at_most_64_bytes() {
+    assert!(size_of::<Event>() <= 64, "{}", size_of::<Event>());
+}
+
+#[test]
+fn a_verdict_is_at_most_16_bytes() {
+    assert!(size_of::<Verdict>() <= 16, "{}", size_of::<Verdict>());
 }

@@ -4,8 +4,10 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::log::{Compact, Ending};
+use super::log::Ending;
 use super::report::Report;
+use crate::classify::Meaning;
+use crate::policy::span::Compact;
 use crate::reason::Reason;
 use crate::time::nanos;
 use crate::verdict::{Kind, Verdict};
@@ -102,13 +104,14 @@ impl<E> CallError<E> {
 
     /// Returns the verdict on the last attempt; Ok when there was none.
     #[must_use]
-    pub const fn verdict(&self) -> Verdict {
+    pub const fn last_verdict(&self) -> Verdict {
         Verdict::from_parts(self.pushback, self.kind, self.self_imposed)
     }
 
     /// Returns when another call is worth making, if anybody knows.
     ///
-    /// From the breaker, the budget or the dependency, whoever ended the call.
+    /// From the breaker or the budget, if one of them ended the call, else what
+    /// the dependency asked for last.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         span(self.hint)
@@ -165,8 +168,9 @@ impl<E> fmt::Display for CallError<E> {
         let tried = Tried(self.attempts);
         let elapsed = Compact(self.elapsed());
         match self.reason {
+            Reason::Succeeded => f.write_str("succeeded")?,
             Reason::Permanent => {
-                write!(f, "failed on attempt {}, not worth a retry", self.attempts)?
+                write!(f, "failed on attempt {}, not worth a retry", self.attempts)?;
             }
             Reason::AttemptsExhausted => write!(f, "failed after {tried} in {elapsed}")?,
             Reason::DeadlineExceeded => {
@@ -176,25 +180,23 @@ impl<E> fmt::Display for CallError<E> {
                 }
                 write!(f, " exceeded, {tried} in {elapsed}")?;
             }
-            Reason::BudgetExhausted => {
-                write!(f, "not retried after {tried}: the retry budget is empty")?
-            }
             Reason::DependencyUnavailable if self.attempts == 0 => {
                 f.write_str("not called: the circuit breaker is open")?;
             }
             Reason::DependencyUnavailable => {
                 write!(f, "not retried after {tried}: the circuit breaker is open")?;
             }
-            Reason::Throttled => write!(
-                f,
-                "not retried after {tried}: the dependency asks for a longer pause than the policy allows"
-            )?,
-            Reason::Setup => write!(
-                f,
-                "the hook before attempt {} failed",
-                self.attempts.saturating_add(1)
-            )?,
-            Reason::Succeeded => f.write_str("succeeded")?,
+            Reason::BudgetExhausted => {
+                write!(f, "not retried after {tried}: the retry budget is empty")?;
+            }
+            Reason::Throttled => {
+                write!(f, "not retried after {tried}: the dependency asks for a ")?;
+                f.write_str("longer pause than the policy allows")?;
+            }
+            Reason::Setup => {
+                let next = self.attempts.saturating_add(1);
+                write!(f, "the hook before attempt {next} failed")?;
+            }
         }
         match (self.ending, self.reason) {
             (_, Reason::Setup) => {}
@@ -224,7 +226,7 @@ impl<E: fmt::Debug> fmt::Debug for CallError<E> {
             .field("reason", &self.reason)
             .field("attempts", &self.attempts)
             .field("elapsed", &self.elapsed())
-            .field("verdict", &self.verdict())
+            .field("last_verdict", &self.last_verdict())
             .field("retry_after", &self.retry_after())
             .field("policy", &self.policy)
             .field("error", &self.error)
@@ -237,6 +239,28 @@ impl<E: Error + 'static> Error for CallError<E> {
         self.error
             .as_ref()
             .map(|error| error as &(dyn Error + 'static))
+    }
+}
+
+/// What a guarded call's error means to a guard around it.
+///
+/// A guard inside that refused before anything left is self-imposed; one that
+/// ran into a refusal later, or was told to wait, is throttled; used-up attempts
+/// and deadlines are transient. Prefer one guard to two: their retries multiply.
+impl<E> Meaning for CallError<E> {
+    fn verdict(&self) -> Verdict {
+        let refused = match self.reason {
+            Reason::DependencyUnavailable if self.attempts == 0 => Verdict::SELF_IMPOSED,
+            Reason::DependencyUnavailable | Reason::BudgetExhausted | Reason::Throttled => {
+                Verdict::THROTTLED
+            }
+            Reason::AttemptsExhausted | Reason::DeadlineExceeded => return Verdict::TRANSIENT,
+            Reason::Succeeded | Reason::Permanent | Reason::Setup => return Verdict::PERMANENT,
+        };
+        match self.retry_after() {
+            Some(after) => refused.with_pushback(after),
+            None => refused,
+        }
     }
 }
 
@@ -256,8 +280,6 @@ impl fmt::Display for Tried {
 
 #[cfg(test)]
 mod tests {
-    use std::string::ToString;
-
     use super::*;
 
     const REPORT: Report = Report {
@@ -323,9 +345,33 @@ mod tests {
         assert!(size_of::<CallError<()>>() <= 64);
         assert!(size_of::<CallError<u64>>() <= 64 + size_of::<u64>());
         assert!(size_of::<CallError<[u64; 9]>>() <= 64 + size_of::<[u64; 9]>());
-        assert!(
-            size_of::<CallError<std::string::String>>() <= 64 + size_of::<std::string::String>()
+        assert!(size_of::<CallError<String>>() <= 64 + size_of::<String>());
+    }
+
+    #[test]
+    fn a_guard_around_it_knows_what_it_means() {
+        let hint = Some(Duration::from_secs(3));
+        let meant = |reason, attempts, hint| {
+            let report = Report {
+                reason,
+                attempts,
+                hint,
+                ..REPORT
+            };
+            CallError::<()>::new(&report, None).verdict()
+        };
+        let three = Duration::from_secs(3);
+        assert_eq!(
+            meant(Reason::DependencyUnavailable, 0, hint),
+            Verdict::self_imposed_for(three)
         );
+        assert_eq!(
+            meant(Reason::DependencyUnavailable, 1, hint),
+            Verdict::throttled_for(three)
+        );
+        assert_eq!(meant(Reason::BudgetExhausted, 1, None), Verdict::THROTTLED);
+        assert_eq!(meant(Reason::DeadlineExceeded, 1, None), Verdict::TRANSIENT);
+        assert_eq!(meant(Reason::Permanent, 1, None), Verdict::PERMANENT);
     }
 
     #[test]

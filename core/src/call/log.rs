@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::event::short_name;
+use crate::policy::span::Compact;
 use crate::time::nanos;
 use crate::verdict::{Kind, Verdict};
 
@@ -277,36 +278,8 @@ impl fmt::Display for AttemptLog {
     }
 }
 
-/// Seconds with up to two decimals from 1 s on, else milliseconds with one.
-pub(crate) struct Compact(pub(crate) Duration);
-
-impl fmt::Display for Compact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = nanos(self.0);
-        let (unit, step, digits, name) = if nanos >= 999_950_000 {
-            (1_000_000_000, 10_000_000, 2, "s")
-        } else {
-            (1_000_000, 100_000, 1, "ms")
-        };
-        let steps_a_unit = unit / step;
-        let steps = nanos.saturating_add(step / 2) / step;
-        let (whole, mut rest) = (steps / steps_a_unit, steps % steps_a_unit);
-        if rest == 0 {
-            return write!(f, "{whole}{name}");
-        }
-        let mut digits: usize = digits;
-        if rest % 10 == 0 && digits == 2 {
-            rest /= 10;
-            digits = 1;
-        }
-        write!(f, "{whole}.{rest:0digits$}{name}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::string::ToString;
-
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -323,7 +296,7 @@ mod tests {
             log.record(MS(n * 10), MS(4), Ending::Error, Verdict::TRANSIENT);
         }
         let log = log.closed(MS(104), Some(MS(200)), "std::io::Error");
-        let numbers: std::vec::Vec<_> = log.entries().map(|entry| entry.number()).collect();
+        let numbers: Vec<_> = log.entries().map(|entry| entry.number()).collect();
         assert_eq!(numbers, [4, 5, 6, 7, 8, 9, 10, 11]);
         let last = log.entries().last().expect("eight entries");
         assert_eq!(last.start(), MS(100));
@@ -344,7 +317,7 @@ mod tests {
         for ending in endings {
             for verdict in verdicts {
                 let packed = Packed::new(MS(7), Duration::MAX, ending, verdict);
-                assert_eq!(packed.start(), MS(7).as_nanos() as u64);
+                assert_eq!(packed.start(), 7_000_000);
                 assert_eq!(packed.ending(), ending);
                 assert_eq!(packed.kind(), verdict.kind());
                 assert_eq!(packed.is_self_imposed(), verdict.is_self_imposed());
@@ -366,7 +339,7 @@ mod tests {
         let log = log.closed(MS(1_350), None, "std::io::error::Error");
         assert_eq!(
             log.to_string(),
-            "2 attempts in 1.35s\n  #1: Transient Error, 0.3ms\n  #2 after 99.7ms: Transient (timed out), 1.25s"
+            "2 attempts in 1.35s\n  #1: Transient Error, 300us\n  #2 after 99.7ms: Transient (timed out), 1.25s"
         );
     }
 }

@@ -6,7 +6,8 @@ use core::time::Duration;
 use super::attempt::Attempt;
 use super::log::{Ending, Journal};
 use super::report::Report;
-use crate::event::{Event, EventKind, Listener};
+use crate::event::{Event, EventKind};
+use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
 use crate::reason::Reason;
@@ -197,30 +198,33 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     ) {
         let next = self.number.saturating_add(1);
         if let Some(breaker) = self.live.breaker() {
-            match breaker.admit(now) {
-                Ok(permit) => {
-                    let turned = permit.transition();
-                    self.permit = Some(permit);
-                    self.tell_transition(turned, next, now, around);
-                }
-                Err(_) => {
-                    self.token = None;
-                    let pause = REJECTION_PAUSE.min(self.left(now));
-                    self.refuse(Reason::DependencyUnavailable, now, pause);
-                    self.tell(EventKind::RejectedByBreaker, next, now, around, |event| {
-                        event
-                            .with_reason(Reason::DependencyUnavailable)
-                            .with_delay(pause)
-                    });
-                    return;
-                }
-            }
+            let Ok(permit) = breaker.admit(now) else {
+                return self.refuse_by_breaker(next, now, around);
+            };
+            let turned = permit.transition();
+            self.permit = Some(permit);
+            self.tell_transition(turned, next, now, around);
         }
         if self.left(now).is_zero() {
             self.miss_deadline(next, now, around);
         } else {
             self.phase = Phase::Setup;
         }
+    }
+
+    fn refuse_by_breaker<L: Listener, S>(
+        &mut self,
+        next: u32,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        let pause = REJECTION_PAUSE.min(self.left(now));
+        self.refuse(Reason::DependencyUnavailable, now, pause);
+        self.tell(EventKind::RejectedByBreaker, next, now, around, |event| {
+            event
+                .with_reason(Reason::DependencyUnavailable)
+                .with_delay(pause)
+        });
     }
 
     /// Returns what the hooks before the attempt are told.
@@ -299,8 +303,9 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                     .live
                     .budget()
                     .and_then(|budget| budget.retry_after(now)),
-                Reason::Throttled => self.last.pushback(),
-                _ => None,
+                Reason::Succeeded | Reason::Setup => None,
+                // What the dependency asked for and this call did not wait for.
+                _ => self.last.pushback(),
             },
             policy: self.policy.name(),
         }

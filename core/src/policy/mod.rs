@@ -10,7 +10,7 @@ pub(crate) mod explain;
 )]
 pub(crate) mod policy;
 pub(crate) mod problem;
-mod span;
+pub(crate) mod span;
 mod timeline;
 mod validate;
 pub(crate) mod warning;

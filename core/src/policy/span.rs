@@ -13,7 +13,7 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
 /// A span in its own unit with up to two decimals: `40.96ms`, `1.5h`.
-pub(super) struct Compact(pub(super) Duration);
+pub(crate) struct Compact(pub(crate) Duration);
 
 impl fmt::Display for Compact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

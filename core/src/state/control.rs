@@ -91,17 +91,14 @@ impl Control {
     }
 
     /// How often it opened without closing in between, at most 63.
-    #[expect(clippy::cast_possible_truncation, reason = "six bits")]
     pub(super) const fn opens(self) -> u32 {
         ((self.0 >> OPENS) & MOST_OPENS) as u32
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
     pub(super) const fn in_flight(self) -> u32 {
         ((self.0 >> FLIGHT) & BYTE) as u32
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
     pub(super) const fn successes(self) -> u32 {
         (self.0 & BYTE) as u32
     }

@@ -31,10 +31,6 @@ pub struct Dependency<M: Memory = Shared> {
 }
 
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a guard's own part is the usual case, and there is no heap to move it to"
-)]
 enum Part<P: 'static> {
     Absent,
     Own(P),

@@ -29,8 +29,8 @@ impl Timer for NoTime {
         core::future::pending()
     }
 
-    fn seed(&self) -> Option<u64> {
-        None
+    fn seed(&self) -> u64 {
+        0
     }
 }
 

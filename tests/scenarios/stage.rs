@@ -1,0 +1,136 @@
+//! What the scenarios share: virtual time with a guard on it.
+
+use core::time::Duration;
+
+use steadfast::{
+    Backoff, Breaker, Budget, ByError, Event, EventKind, Guard, Instant, Jitter, Meaning, NoRules,
+    Outcome, Plan, Policy, Ratio, Token, Verdict,
+};
+use steadfast_testing::{Fault, Recorder, Script, Scripted, VirtualTimer, World, policies};
+
+/// A guard on virtual time.
+pub(crate) type Virtual<C = ByError, R = NoRules, L = steadfast::NoListener> =
+    Guard<VirtualTimer, C, R, L>;
+
+/// What a scripted call ends with.
+pub(crate) type Ended<T> = Outcome<T, Scripted>;
+
+pub(crate) const TRANSIENT: Scripted = Scripted::Failed(Fault::Transient);
+
+/// Waits that a test can name, without jitter.
+pub(crate) const fn backoff(delay: Duration) -> Backoff {
+    Backoff::constant(delay)
+        .with_jitter(Jitter::None)
+        .with_maximum(Duration::from_secs(30))
+}
+
+/// Opens at the first failure, for 15 s, and closes at the first success.
+pub(crate) const TOUCHY: Breaker = Breaker::DEFAULT
+    .with_consecutive_failures(1)
+    .with_probes(1, 1)
+    .with_jitter(Jitter::None);
+
+/// Three attempts at once, no bounds; the library's default laws are off.
+pub(crate) const INSTANT: Policy = policies::INSTANT;
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// The instant `span` after the world began.
+pub(crate) const fn at(span: Duration) -> Instant {
+    Instant::ZERO.saturating_add(span)
+}
+
+/// Puts a guard on a world's timer.
+#[track_caller]
+pub(crate) fn guard(world: &World, policy: Policy) -> Virtual {
+    Guard::try_on(world.timer(), Plan::new(policy)).expect("a policy that works")
+}
+
+/// `Attempt#1 Retrying#2 Attempt#2 Succeeded#2`.
+pub(crate) fn told(heard: &Recorder) -> String {
+    let event = |e: &Event| format!("{}#{}", e.kind(), e.number());
+    heard
+        .events()
+        .iter()
+        .map(event)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Virtual time, a guard on it and somebody who hears its calls.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) guard: Virtual,
+    pub(crate) heard: Recorder,
+}
+
+impl Stage {
+    #[track_caller]
+    pub(crate) fn new(policy: Policy) -> Self {
+        let world = World::new();
+        let guard = guard(&world, policy);
+        Self {
+            world,
+            guard,
+            heard: Recorder::new(),
+        }
+    }
+
+    /// Starts a script on this stage's time.
+    pub(crate) fn script<T>(&self) -> Script<T> {
+        Script::on(self.world.timer())
+    }
+
+    /// Runs one call of `script` to its end.
+    #[track_caller]
+    pub(crate) fn play<T>(&self, script: &Script<T>) -> Ended<T> {
+        let call = self.guard.call(|_| script.next());
+        self.world.block_on(call.listen(&self.heard).outcome())
+    }
+
+    /// Runs one call that fails once, transiently.
+    #[track_caller]
+    pub(crate) fn play_failure(&self) -> Ended<()> {
+        let script = self.script().fails(Fault::Transient).repeats_last();
+        let call = self.guard.call(|_| script.next());
+        self.world
+            .block_on(call.once().listen(&self.heard).outcome())
+    }
+
+    /// What was heard since the last time.
+    pub(crate) fn told(&self) -> String {
+        let told = told(&self.heard);
+        self.heard.clear();
+        told
+    }
+
+    /// The only event of `kind` so far.
+    #[track_caller]
+    pub(crate) fn only(&self, kind: EventKind) -> Event {
+        self.heard.single(kind)
+    }
+
+    /// How many whole tokens the budget holds now; takes none.
+    #[track_caller]
+    pub(crate) fn tokens(&self) -> usize {
+        let budget = self.guard.budget().expect("a budget");
+        let taken: Vec<Token<'_>> =
+            core::iter::from_fn(|| budget.take(self.world.now())).collect();
+        taken.len()
+    }
+
+    /// Takes every token the budget holds now.
+    #[track_caller]
+    pub(crate) fn drain(&self) {
+        let budget = self.guard.budget().expect("a budget");
+        while let Some(token) = budget.take(self.world.now()) {
+            token.spend();
+        }
+    }
+}
