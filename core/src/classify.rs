@@ -21,8 +21,8 @@ use crate::verdict::Verdict;
 /// assert_eq!(by_status.classify(&Ok(503)), Verdict::TRANSIENT);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say what `{O}` means",
-    label = "this guard's classifier does not fit the operation's outcome",
+    message = "the guard's classifier cannot say what `{O}` means",
+    label = "the operation gives `{O}`, which this guard's classifier does not take",
     note = "give the guard a classifier for this outcome: `Guard::classified(POLICY, AnyError)` retries every error, `Guard::classified(POLICY, f)` asks `fn f(outcome: &Result<T, E>) -> Verdict`"
 )]
 pub trait Classify<O> {

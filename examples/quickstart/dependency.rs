@@ -1,10 +1,12 @@
 //! The scripted HTTP service.
 
-use std::convert::Infallible;
+use core::convert::Infallible;
+use core::future::pending;
+use core::net::{Ipv4Addr, SocketAddr};
+use core::ops::Range;
+use core::time::Duration;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::header::RETRY_AFTER;
 use hyper::server::conn::http1;
@@ -19,7 +21,7 @@ use crate::script::{Phase, Script, Tally};
 
 /// Ports that no system hands out by itself: while the service is down, nobody
 /// else may get its port, not even as the near end of a connection.
-const PORTS: std::ops::Range<u16> = 18_080..18_980;
+const PORTS: Range<u16> = 18_000..28_000;
 
 /// One of so many replicas hangs in the slow phase.
 const REPLICAS: u32 = 12;
@@ -37,7 +39,12 @@ impl Dependency {
         let listener = bind_any().await?;
         let address = listener.local_addr()?;
         let reached = Arc::new(Tally::default());
-        tokio::spawn(live(script, listener, Arc::clone(&reached)));
+        let counted = Arc::clone(&reached);
+        tokio::spawn(async move {
+            if let Err(error) = live(script, listener, &counted).await {
+                eprintln!("the dependency did not come back: {error}");
+            }
+        });
         Ok(Self { address, reached })
     }
 
@@ -53,7 +60,9 @@ impl Dependency {
 
 async fn bind_any() -> io::Result<TcpListener> {
     let mut last = io::ErrorKind::AddrInUse.into();
-    for port in PORTS {
+    // So that two programs at once do not look in the same place.
+    let skipped = std::process::id() as usize * 10 % PORTS.len();
+    for port in PORTS.cycle().skip(skipped).take(PORTS.len()) {
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Ok(listener) => return Ok(listener),
             Err(error) => last = error,
@@ -63,14 +72,14 @@ async fn bind_any() -> io::Result<TcpListener> {
 }
 
 /// Serves, goes down, comes back at the same address.
-async fn live(script: Script, listener: TcpListener, reached: Arc<Tally>) -> io::Result<()> {
+async fn live(script: Script, listener: TcpListener, reached: &Arc<Tally>) -> io::Result<()> {
     let address = listener.local_addr()?;
-    serve_until(script.start_of(Phase::Down), listener, script, &reached).await;
+    serve_until(script.start_of(Phase::Down), listener, script, reached).await;
     sleep_until(script.start_of(Phase::Recovered)).await;
     let listener = TcpListener::bind(address).await?;
     // The last calls end after the script does.
     let closing = script.end() + Duration::from_secs(60);
-    serve_until(closing, listener, script, &reached).await;
+    serve_until(closing, listener, script, reached).await;
     Ok(())
 }
 
@@ -98,13 +107,15 @@ async fn answer(phase: Phase, number: u32) -> Response<String> {
     let mut response = Response::new(String::from("42 in stock\n"));
     match phase {
         Phase::Healthy | Phase::Recovered => sleep(Duration::from_millis(5)).await,
-        Phase::Slow if number % REPLICAS == 0 => sleep(Duration::from_secs(2)).await,
+        Phase::Slow if number.is_multiple_of(REPLICAS) => sleep(Duration::from_secs(2)).await,
         Phase::Slow => sleep(Duration::from_millis(20)).await,
-        Phase::Failing | Phase::Down => *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
+        Phase::Failing => *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
         Phase::Throttling => {
             *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
             response.headers_mut().insert(RETRY_AFTER, 1.into());
         }
+        // It came in just before the connections were closed.
+        Phase::Down => pending().await,
     }
     response
 }

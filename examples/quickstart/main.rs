@@ -12,14 +12,14 @@ mod report;
 mod script;
 mod side;
 
-use std::error::Error;
+use core::error::Error;
+use core::time::Duration;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use steadfast::tokio::Guard;
-use steadfast::{Breaker, BreakerState, Clock, Policy, Verdict};
+use steadfast::{Breaker, BreakerState, Policy, Verdict};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::script::{Phase, Script};
@@ -83,13 +83,20 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         guarded_side.call_repeatedly(guarded),
     ];
     let recovery = tokio::spawn(time_to_recover(script));
-    report::every_second(&bare_side, &guarded_side, breaker_state, script).await;
+    report::every_second(
+        &bare_side,
+        &guarded_side,
+        || INVENTORY.breaker_state(),
+        script,
+    )
+    .await;
     for task in tasks {
         task.join_all().await;
     }
 
-    println!("\n{}", report::table(&bare_side, &guarded_side));
-    println!("{}", INVENTORY.explain());
+    println!();
+    report::table(&bare_side, &guarded_side);
+    println!("\n{}\n", INVENTORY.explain());
     let checks = checks::all(&bare_side, &guarded_side, &POLICY, script, recovery.await?);
     for check in &checks {
         println!("{check}");
@@ -101,18 +108,11 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-fn breaker_state() -> BreakerState {
-    let now = INVENTORY.timer().now();
-    INVENTORY
-        .breaker()
-        .map_or(BreakerState::Disabled, |breaker| breaker.state(now))
-}
-
 /// Waits for the last phase, then measures until the breaker has closed.
 async fn time_to_recover(script: Script) -> Option<Duration> {
     let back = script.start_of(Phase::Recovered);
     sleep_until(back).await;
-    while breaker_state() != BreakerState::Closed {
+    while INVENTORY.breaker_state() != Some(BreakerState::Closed) {
         if Instant::now() > script.end() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! What is printed: a line every second, a table at the end.
 
-use std::fmt;
-use std::time::Duration;
+use core::fmt;
+use core::time::Duration;
 
 use steadfast::BreakerState;
 use tokio::time::{Instant, interval_at};
@@ -98,7 +98,7 @@ impl Seen {
 pub(crate) async fn every_second(
     left: &Side,
     right: &Side,
-    breaker: fn() -> BreakerState,
+    breaker: fn() -> Option<BreakerState>,
     script: Script,
 ) {
     println!("  s phase     | {:<42} | {}", left.name(), right.name());
@@ -113,22 +113,18 @@ pub(crate) async fn every_second(
             phase.name(),
             seen_left.news(left),
             seen_right.news(right),
-            breaker(),
+            breaker().map_or("none", BreakerState::name),
         );
     }
 }
 
-/// Both sides phase by phase; a call counts for the phase it started in.
-pub(crate) fn table(left: &Side, right: &Side) -> String {
-    let mut text = format!(
-        "{:<9} | {:<42} | {}\n          | {HEADER} | {HEADER}\n",
-        "phase",
-        left.name(),
-        right.name()
-    );
+/// Prints both sides phase by phase; a call counts for the phase it started in.
+pub(crate) fn table(left: &Side, right: &Side) {
+    println!("phase     | {:<42} | {}", left.name(), right.name());
+    println!("          | {HEADER} | {HEADER}");
     for phase in Phase::ALL {
         let [left, right] = [left, right].map(|side| Figures::of_phase(side, phase));
-        text += &format!("{:<9} | {left} | {right}\n", phase.name());
+        println!("{:<9} | {left} | {right}", phase.name());
     }
-    text
+    println!("load: tries for each call, also those that nobody answered");
 }

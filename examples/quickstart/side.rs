@@ -1,9 +1,8 @@
 //! One side of the comparison: a client, twenty tasks and their tally.
 
-use std::error::Error;
-use std::future::Future;
+use core::error::Error;
+use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, ClientBuilder, StatusCode};
@@ -13,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::dependency::Dependency;
 use crate::script::{Phase, Script, Tally};
 
-const TASKS: u64 = 20;
+const TASKS: u32 = 20;
 
 /// How long a task does other things between two calls.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -90,7 +89,7 @@ impl Side {
                 let side = Arc::clone(self);
                 async move {
                     // So that the tasks do not start in step.
-                    sleep(PAUSE * number as u32 / TASKS as u32).await;
+                    sleep(PAUSE * number / TASKS).await;
                     while let Some(phase) = side.script.phase() {
                         let started = Instant::now();
                         let succeeded = call(Arc::clone(&side)).await;

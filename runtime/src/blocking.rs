@@ -40,16 +40,14 @@ impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         let mut now = self.timer().now();
         loop {
             match conduct.next(&mut now, &mut last) {
-                Turn::Run(attempt) => {
+                Turn::Run(attempt, _) => {
                     let outcome = operation(attempt);
                     conduct.judge(&mut now, outcome, &mut last);
                 }
                 Turn::Wait(at) => now = self.wait(at),
                 Turn::Cut => conduct.cut::<V, E>(now),
                 Turn::Again => {}
-                Turn::Finish => {
-                    return CallError::conclude(last, &conduct.report(now));
-                }
+                Turn::Finish => return conduct.conclude(now, last),
             }
         }
     }

@@ -200,9 +200,10 @@ where
                 Turn::Wait(*this.waiting)
             };
             match turn {
-                Turn::Run(attempt) => {
+                Turn::Run(attempt, until) => {
                     let operation = &mut *this.operation;
                     this.attempt.set(Some(operation(attempt)));
+                    *this.waiting = until;
                     // Not a turn of its own: what is started is also polled.
                     continue;
                 }
@@ -242,9 +243,10 @@ where
                 Turn::Again => {}
                 Turn::Finish => {
                     this.sleep.set(None);
-                    let report = this.conduct.report(now);
-                    let journal = this.conduct.machine.journal();
-                    return Poll::Ready(journal.conclude(this.last.take(), &report));
+                    // Polled once more, against all custom, it has nothing to say.
+                    *this.waiting = Instant::MAX;
+                    let last = this.last.take();
+                    return Poll::Ready(this.conduct.conclude(now, last));
                 }
             }
             turns += 1;

@@ -3,7 +3,7 @@
 use core::any::type_name;
 
 use steadfast_core::{
-    Attempt, Classify, Ending, Instant, Journal, Listener, Machine, Memory, Order, Report, Rules,
+    Attempt, Classify, Conclude, Ending, Instant, Journal, Listener, Machine, Memory, Order, Rules,
     Surroundings, Verdict,
 };
 
@@ -21,8 +21,8 @@ pub(crate) struct Conduct<'g, T, M: Memory, C, R, L, J> {
 
 /// What is left for a driver to do.
 pub(crate) enum Turn {
-    /// Run the operation.
-    Run(Attempt),
+    /// Run the operation, until then at the longest.
+    Run(Attempt, Instant),
     /// Wait until then, or until the attempt ends.
     Wait(Instant),
     /// Drop the attempt, then say so.
@@ -58,7 +58,7 @@ where
     {
         match self.machine.step(*now, &around!(self, E)) {
             Order::Start => match self.start(now, last) {
-                Some(attempt) => Turn::Run(attempt),
+                Some(attempt) => Turn::Run(attempt, self.machine.wake()),
                 None => Turn::Again,
             },
             Order::Wait(at) => Turn::Wait(at),
@@ -139,8 +139,12 @@ where
             });
     }
 
-    /// Returns how the call ended.
-    pub(crate) fn report(&self, now: Instant) -> Report {
-        self.machine.report(now)
+    /// Tells how the call ended.
+    pub(crate) fn conclude<V, E>(&self, now: Instant, last: Option<Result<V, E>>) -> J::Output
+    where
+        J: Conclude<V, E>,
+    {
+        let journal = self.machine.journal();
+        journal.conclude(last, || self.machine.report(now))
     }
 }

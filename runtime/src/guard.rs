@@ -6,8 +6,9 @@ use core::fmt;
 use core::future::Future;
 
 use steadfast_core::{
-    Attempt, ByError, CircuitBreaker, Classify, Dependency, Explanation, Journal, Lent, Listener,
-    Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared, Terms,
+    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Journal,
+    Lent, Listener, Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared,
+    Terms,
 };
 
 use crate::call::Call;
@@ -70,12 +71,29 @@ impl<T: StaticTimer, M: Memory> Guard<T, ByError, NoRules, NoListener, M> {
     ///
     /// When the policy cannot work, with every problem and the worst case.
     pub fn try_new(policy: Policy) -> Result<Self, PolicyError> {
-        Self::try_on(T::TIMER, Plan::new(policy))
+        Self::try_on(T::TIMER, Plan::of(policy, ByError, NoRules, NoListener))
     }
 }
 
 impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     /// Makes a guard with a classifier of its own.
+    ///
+    /// A function needs its pointer type spelled out in a `static`:
+    ///
+    /// ```
+    /// use steadfast_core::{Policy, Verdict};
+    /// use steadfast_runtime::{Guard, StdTimer};
+    ///
+    /// fn by_status(reply: &Result<u16, ()>) -> Verdict {
+    ///     match reply {
+    ///         Ok(500..) | Err(()) => Verdict::TRANSIENT,
+    ///         Ok(_) => Verdict::OK,
+    ///     }
+    /// }
+    ///
+    /// static SEARCH: Guard<StdTimer, fn(&Result<u16, ()>) -> Verdict> =
+    ///     Guard::classified(Policy::DEFAULT, by_status);
+    /// ```
     ///
     /// # Panics
     ///
@@ -102,6 +120,10 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> 
     /// As [`Guard::new`].
     #[must_use]
     #[track_caller]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a constant cannot take a plan apart, but it is used up"
+    )]
     pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
         Self {
             timer: T::TIMER,
@@ -184,12 +206,14 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     /// Calls an operation within the policy's bounds.
     ///
     /// `operation` makes a fresh future for every attempt and may borrow from
-    /// its surroundings. For something only one attempt at a time can have
-    /// (`&mut`), see [`Guard::call_with`].
-    pub fn call<'g, F, Fut, V, E>(
-        &'g self,
-        operation: F,
-    ) -> Call<'g, T, F, Fut, Lent<'g, C>, &'g R, &'g L, M>
+    /// its surroundings. What only one attempt at a time can have (`&mut`: a
+    /// bus, a connection), [`Guard::call_with`] lends to each in turn.
+    ///
+    /// Gives the value, or an error that says why the call ended. **A value
+    /// that was judged a failure is still a value:** when the last attempt
+    /// returned a 503, the call returns that 503, as `Ok`, so that it can be
+    /// read. To tell the two apart, ask for the [`outcome`](Call::outcome).
+    pub fn call<F, Fut, V, E>(&self, operation: F) -> Call<'_, T, F, Fut, Lent<'_, C>, &R, &L, M>
     where
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
@@ -199,11 +223,11 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     }
 
     /// Calls an operation whose outcomes `classifier` judges, not the guard's.
-    pub fn call_classified<'g, D, F, Fut, V, E>(
-        &'g self,
+    pub fn call_classified<D, F, Fut, V, E>(
+        &self,
         classifier: D,
         operation: F,
-    ) -> Call<'g, T, F, Fut, D, &'g R, &'g L, M>
+    ) -> Call<'_, T, F, Fut, D, &R, &L, M>
     where
         D: Classify<Result<V, E>>,
         F: FnMut(Attempt) -> Fut,
@@ -220,6 +244,13 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
             rules: &self.rules,
             listener: &self.listener,
         }
+    }
+
+    /// Returns what the circuit breaker does right now; `None` without one.
+    #[must_use]
+    pub fn breaker_state(&self) -> Option<BreakerState> {
+        let breaker = self.live.breaker()?;
+        Some(breaker.state(self.timer.now()))
     }
 
     /// Explains the policy and what holds right now, as a text.

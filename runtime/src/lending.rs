@@ -69,20 +69,16 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         let mut turns = 0_u32;
         loop {
             match conduct.next(&mut now, &mut last) {
-                Turn::Run(attempt) => {
-                    let Turn::Wait(at) = conduct.next(&mut now, &mut last) else {
-                        continue;
-                    };
+                Turn::Run(attempt, at) => {
                     let ended = {
                         let attempt = pin!(operation(lent, attempt));
                         until(self.timer(), sleep.as_mut(), at, Some(attempt)).await
                     };
-                    match ended {
-                        Some(outcome) => conduct.judge(&mut now, outcome, &mut last),
-                        None => {
-                            now = self.timer().now();
-                            conduct.cut::<V, E>(now);
-                        }
+                    if let Some(outcome) = ended {
+                        conduct.judge(&mut now, outcome, &mut last);
+                    } else {
+                        now = self.timer().now();
+                        conduct.cut::<V, E>(now);
                     }
                 }
                 Turn::Wait(at) => {
@@ -92,12 +88,10 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
                 }
                 Turn::Cut => conduct.cut::<V, E>(now),
                 Turn::Again => {}
-                Turn::Finish => {
-                    return CallError::conclude(last, &conduct.report(now));
-                }
+                Turn::Finish => return conduct.conclude(now, last),
             }
             turns = turns.wrapping_add(1);
-            if turns % TURNS == 0 {
+            if turns.is_multiple_of(TURNS) {
                 give_way().await;
             }
         }

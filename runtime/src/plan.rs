@@ -33,7 +33,7 @@ pub struct Plan<C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
     pub(crate) seed: Option<u64>,
 }
 
-impl<M: Memory> Plan<ByError, NoRules, NoListener, M> {
+impl Plan {
     /// Makes a plan of a policy alone.
     #[must_use]
     pub const fn new(policy: Policy) -> Self {

@@ -1,6 +1,6 @@
 //! Guarded calls inside handlers of a server: `Send`, boxed, spawned.
 
-use std::pin::Pin;
+use core::pin::Pin;
 use std::sync::Arc;
 
 use steadfast::tokio::Guard;
@@ -50,8 +50,8 @@ async fn charge(order: String) -> String {
 
 /// As `charge`, with the type of the future left to the compiler.
 fn measure(_: String) -> impl Future<Output = String> + Send {
-    async {
-        let mut bus = Bus { reads: 0 };
+    let mut bus = Bus { reads: 0 };
+    async move {
         let read = PAYMENTS.call_with(&mut bus, async |bus: &mut Bus, _| bus.read().await);
         read.await.unwrap_or_else(|error| error.to_string())
     }

@@ -5,3 +5,21 @@ mod compile_fail;
 mod handler;
 mod layers;
 mod sizes;
+
+mod hostile;
+mod stage;
+
+mod breaker;
+mod budget;
+mod cancel;
+mod cases;
+mod crowd;
+mod deadline;
+mod drivers;
+mod events;
+mod hooks;
+mod invariants;
+mod order;
+mod panics;
+mod runtimes;
+mod values;

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use steadfast::{
-    Backoff, Breaker, Budget, ByError, Event, EventKind, Guard, Instant, Jitter, Meaning, NoRules,
-    Outcome, Plan, Policy, Ratio, Token, Verdict,
+    Backoff, Breaker, ByError, Event, EventKind, Guard, Instant, Jitter, NoRules, Outcome, Plan,
+    Policy,
 };
 use steadfast_testing::{Fault, Recorder, Script, Scripted, VirtualTimer, World, policies};
 
@@ -120,8 +120,7 @@ impl Stage {
     #[track_caller]
     pub(crate) fn tokens(&self) -> usize {
         let budget = self.guard.budget().expect("a budget");
-        let taken: Vec<Token<'_>> =
-            core::iter::from_fn(|| budget.take(self.world.now())).collect();
+        let taken: Vec<_> = core::iter::from_fn(|| budget.take(self.world.now())).collect();
         taken.len()
     }
 

@@ -56,8 +56,9 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         self.tell(EventKind::Attempt, self.number, now, around, |event| {
             event.with_duration(took)
         });
+        // One that was cut has let go of its thread; then the machine slept.
         let overrun = self.wake.saturating_add(OVERRUN);
-        if now >= overrun && overrun < Instant::MAX {
+        if ending != Ending::Cut && now >= overrun && overrun < Instant::MAX {
             self.tell(EventKind::Overran, self.number, now, around, |event| {
                 event.with_duration(took)
             });
@@ -116,7 +117,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         }
         let retry = Retry::new(next, self.last, self.policy.backoff(), delay);
         let delay = self.at_least_the_hint(rule(&retry));
-        if delay >= left {
+        if self.due < Instant::MAX && delay >= left {
             return self.miss_deadline(self.number, now, around);
         }
         self.wake = now.saturating_add(delay);

@@ -246,7 +246,7 @@ impl<E: Error + 'static> Error for CallError<E> {
 ///
 /// A guard inside that refused before anything left is self-imposed; one that
 /// ran into a refusal later, or was told to wait, is throttled; used-up attempts
-/// and deadlines are transient. Prefer one guard to two: their retries multiply.
+/// and deadlines are transient, or what the dependency said last if it throttled. Prefer one guard to two: their retries multiply.
 impl<E> Meaning for CallError<E> {
     fn verdict(&self) -> Verdict {
         let refused = match self.reason {
@@ -254,7 +254,12 @@ impl<E> Meaning for CallError<E> {
             Reason::DependencyUnavailable | Reason::BudgetExhausted | Reason::Throttled => {
                 Verdict::THROTTLED
             }
-            Reason::AttemptsExhausted | Reason::DeadlineExceeded => return Verdict::TRANSIENT,
+            Reason::AttemptsExhausted | Reason::DeadlineExceeded => {
+                return match self.kind {
+                    Kind::Throttled => self.last_verdict(),
+                    _ => Verdict::TRANSIENT,
+                };
+            }
             Reason::Succeeded | Reason::Permanent | Reason::Setup => return Verdict::PERMANENT,
         };
         match self.retry_after() {
@@ -371,6 +376,14 @@ mod tests {
         );
         assert_eq!(meant(Reason::BudgetExhausted, 1, None), Verdict::THROTTLED);
         assert_eq!(meant(Reason::DeadlineExceeded, 1, None), Verdict::TRANSIENT);
+        let throttled = Report {
+            verdict: Verdict::throttled_for(three),
+            ..REPORT
+        };
+        assert_eq!(
+            CallError::<()>::new(&throttled, None).verdict(),
+            Verdict::throttled_for(three)
+        );
         assert_eq!(meant(Reason::Permanent, 1, None), Verdict::PERMANENT);
     }
 

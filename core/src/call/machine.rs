@@ -11,7 +11,7 @@ use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
 use crate::reason::Reason;
-use crate::state::circuit_breaker::{Permit, Transition};
+use crate::state::circuit_breaker::permit::{Permit, Transition};
 use crate::state::dependency::Dependency;
 use crate::state::retry_budget::Token;
 use crate::time::Instant;
@@ -268,6 +268,13 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
         } else {
             attempt.with_timeout(self.wake.saturating_since(now))
         })
+    }
+
+    /// Returns the end of what the machine last said to wait for, or of the
+    /// attempt it last launched.
+    #[must_use]
+    pub const fn wake(&self) -> Instant {
+        self.wake
     }
 
     /// Ends the call because the hook before an attempt failed.

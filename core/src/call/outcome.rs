@@ -103,23 +103,36 @@ pub trait Conclude<T, E>: Journal {
     /// What the caller gets.
     type Output;
 
-    /// Tells how the call ended.
-    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output;
+    /// Tells how the call ended; a plain value needs no report.
+    fn conclude(&self, last: Option<Result<T, E>>, report: impl FnOnce() -> Report)
+    -> Self::Output;
 }
 
 impl<T, E> Conclude<T, E> for () {
     type Output = Result<T, CallError<E>>;
 
-    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output {
-        CallError::conclude(last, report)
+    fn conclude(
+        &self,
+        last: Option<Result<T, E>>,
+        report: impl FnOnce() -> Report,
+    ) -> Self::Output {
+        match last {
+            Some(Ok(value)) => Ok(value),
+            last => CallError::conclude(last, &report()),
+        }
     }
 }
 
 impl<T, E> Conclude<T, E> for AttemptLog {
     type Output = Outcome<T, E>;
 
-    fn conclude(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Output {
+    fn conclude(
+        &self,
+        last: Option<Result<T, E>>,
+        report: impl FnOnce() -> Report,
+    ) -> Self::Output {
+        let report = report();
         let log = self.closed(report.elapsed, report.deadline, type_name::<E>());
-        Outcome::new(last, *report, log)
+        Outcome::new(last, report, log)
     }
 }

@@ -1,11 +1,20 @@
 //! The circuit breaker: one word, one compare-and-swap, no lock.
+//!
+//! `control` holds everything that decides (see [`Control`]); `until` goes with
+//! it. Whoever wants to change both sets the busy bit first, and nobody waits
+//! for it: meanwhile everybody else is refused. Operators do not care for the
+//! bit; whoever set it then finds another generation, and has lost.
+
+pub(crate) mod permit;
 
 use core::fmt;
 use core::time::Duration;
 
-use super::control::{Control, Stage};
+use permit::{Permit, Refusal, Transition};
+
+use super::control::Control;
+use super::evidence::{Evidence, is_slow};
 use crate::breaker_state::BreakerState;
-use crate::math::rolling_counts::RollingCounts;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::breaker::Breaker;
 use crate::time::Instant;
@@ -15,8 +24,18 @@ use crate::verdict::Kind;
 ///
 /// Const constructible and shared by reference. Permits carry the generation
 /// they were given in and come back when dropped, so a late, lost or panicking
-/// attempt can neither close, open nor wedge it. A clock that steps back
-/// lengthens a break by at most one nominal break.
+/// attempt can neither close, open nor wedge it.
+///
+/// **Lost probes.** A probe that neither ends nor is dropped holds its slot for
+/// one nominal break, its lease. When all slots are held and the last lease is
+/// over, they are given out anew. Keep the attempt timeout below the break, and
+/// no more probes than allowed are ever on their way.
+///
+/// **Clocks.** Nobody is asked to wait longer than a nominal break, and after
+/// that wait the break is over, unless the clock has stepped back meanwhile. Then
+/// it is counted anew from the next attempt refused: each step back lengthens a
+/// break by at most one nominal break. All who share a breaker must read the
+/// same clock.
 ///
 /// ```
 /// use core::time::Duration;
@@ -36,10 +55,9 @@ use crate::verdict::Kind;
 pub struct CircuitBreaker<M: Memory = Shared> {
     settings: Breaker,
     control: M::U64,
-    /// Open: the end of the break. Half-open: the end of the probes' lease.
+    /// Open: the end of the break. Half-open: the end of the last probe's lease.
     until: M::U64,
-    consecutive: M::U32,
-    window: RollingCounts<M>,
+    evidence: Evidence<M>,
 }
 
 impl<M: Memory> CircuitBreaker<M> {
@@ -55,8 +73,7 @@ impl<M: Memory> CircuitBreaker<M> {
             settings: settings.checked(),
             control: M::U64::ZERO,
             until: M::U64::ZERO,
-            consecutive: M::U32::ZERO,
-            window: RollingCounts::new(settings.window()),
+            evidence: Evidence::new(&settings),
         }
     }
 
@@ -74,7 +91,7 @@ impl<M: Memory> CircuitBreaker<M> {
     pub fn admit(&self, now: Instant) -> Result<Permit<'_, M>, Refusal> {
         let word = self.word();
         if word.passes() {
-            return Ok(self.permit(word));
+            return Ok(Permit::new(self, word));
         }
         self.admit_past_barrier(now)
     }
@@ -82,38 +99,40 @@ impl<M: Memory> CircuitBreaker<M> {
     #[cold]
     fn admit_past_barrier(&self, now: Instant) -> Result<Permit<'_, M>, Refusal> {
         loop {
-            let word = self.word();
+            let (word, left) = self.snapshot(now);
             if word.is_busy() {
                 return self.refuse(word, None);
             }
-            match word.stage() {
-                Stage::Closed => return Ok(self.permit(word)),
-                Stage::Disabled => return Ok(self.permit(Control::STRANGER)),
-                Stage::Isolated => return self.refuse(word, None),
-                Stage::Open => {
-                    let left = self.left(word, now);
+            match word.state() {
+                BreakerState::Closed => return Ok(Permit::new(self, word)),
+                BreakerState::Disabled => return Ok(Permit::new(self, Control::STRANGER)),
+                BreakerState::Isolated => return self.refuse(word, None),
+                BreakerState::Open => {
                     if !left.is_zero() {
-                        return self.refuse(word, Some(left));
+                        return self.refuse(word, Some(self.possible(word, left, now)));
                     }
-                    let next = word.turned(Stage::HalfOpen).with_one_more_in_flight();
-                    if self.turn(word, next, || self.lease(word, now)) {
-                        return Ok(self.permit(next.busy()));
+                    let next = word.half_opened();
+                    if self.turn(word, next, |busy| self.lease(busy, now)) {
+                        return Ok(Permit::new(self, next.busy()));
                     }
                 }
-                Stage::HalfOpen if word.in_flight() < self.settings.probes() => {
+                BreakerState::HalfOpen if word.in_flight() < self.settings.probes() => {
                     let next = word.with_one_more_in_flight();
+                    // Before the probe shows, or the next one takes its slot.
+                    self.lease(word, now);
                     if self.swap(word, next) {
-                        return Ok(self.permit(next));
+                        return Ok(Permit::new(self, next));
                     }
                 }
-                Stage::HalfOpen => {
-                    if !self.left(word, now).is_zero() {
+                BreakerState::HalfOpen => {
+                    if !left.is_zero() {
+                        self.possible(word, left, now);
                         return self.refuse(word, None);
                     }
-                    // The lease is over: the probes in flight become strangers.
-                    let next = word.turned(Stage::HalfOpen).with_one_more_in_flight();
-                    if self.turn(word, next, || self.lease(word, now)) {
-                        return Ok(self.permit(next));
+                    // The probes in flight become strangers.
+                    let next = word.half_opened();
+                    if self.turn(word, next, |busy| self.lease(busy, now)) {
+                        return Ok(Permit::new(self, next));
                     }
                 }
             }
@@ -125,21 +144,21 @@ impl<M: Memory> CircuitBreaker<M> {
     /// Reads half-open once a break is over, although no probe was asked for.
     #[must_use]
     pub fn state(&self, now: Instant) -> BreakerState {
-        let word = self.word();
+        let (word, left) = self.snapshot(now);
         match word.state() {
-            BreakerState::Open if self.left(word, now).is_zero() => BreakerState::HalfOpen,
+            BreakerState::Open if left.is_zero() || word.is_busy() => BreakerState::HalfOpen,
             state => state,
         }
     }
 
     /// Returns when to ask again while open; else `None`.
+    ///
+    /// At most the nominal break; never changes anything.
     #[must_use]
     pub fn retry_after(&self, now: Instant) -> Option<Duration> {
-        let word = self.word();
-        match word.stage() {
-            Stage::Open => Some(self.left(word, now)),
-            _ => None,
-        }
+        let (word, left) = self.snapshot(now);
+        (word.state() == BreakerState::Open && !word.is_busy())
+            .then(|| left.min(self.nominal(word)))
     }
 
     /// Tells whether it only observes, see [`CircuitBreaker::observe`].
@@ -150,40 +169,80 @@ impl<M: Memory> CircuitBreaker<M> {
 
     /// Refuses everything until [`CircuitBreaker::reset`].
     pub fn isolate(&self) {
-        self.control(|word| word.turned(Stage::Isolated).unobserved());
+        self.command(|word| word.turned(BreakerState::Isolated).unobserved());
+        self.forget();
     }
 
     /// Admits everything and records nothing until [`CircuitBreaker::reset`].
     pub fn disable(&self) {
-        self.control(|word| word.turned(Stage::Disabled).unobserved());
+        self.command(|word| word.turned(BreakerState::Disabled).unobserved());
+        self.forget();
     }
 
     /// Decides and reports as ever but refuses nothing, until
     /// [`CircuitBreaker::reset`].
     ///
-    /// For trying settings on real traffic. Leaves isolation and disabling.
+    /// For trying settings on real traffic. Attempts that it would have refused
+    /// are not recorded, so that it decides as it would have. Closes an isolated
+    /// or disabled breaker.
     pub fn observe(&self) {
-        self.control(|word| match word.stage() {
-            Stage::Isolated | Stage::Disabled => word.turned(Stage::Closed).observed(),
-            // Whoever was turning it starts over.
-            _ => word.idle().observed(),
+        self.command(|word| match word.state() {
+            BreakerState::Isolated | BreakerState::Disabled => word.closed().observed(),
+            // Whoever is turning it just now goes on.
+            _ => word.observed(),
         });
     }
 
     /// Closes it, forgets failures and growth, and ends manual control.
     pub fn reset(&self) {
-        self.control(|word| word.turned(Stage::Closed).without_opens().unobserved());
+        // First: nobody may open a closed breaker on failures before the reset.
         self.forget();
+        self.command(|word| word.closed().unobserved());
     }
 
     fn word(&self) -> Control {
         Control(self.control.load())
     }
 
-    const fn permit(&self, word: Control) -> Permit<'_, M> {
-        Permit {
-            breaker: self,
-            word,
+    /// Reads the word and how long until the end that belongs to it.
+    fn snapshot(&self, now: Instant) -> (Control, Duration) {
+        loop {
+            let word = self.word();
+            let until = Instant::from_nanos(self.until.load());
+            if self.word().is_same_turn(word) {
+                return (word, until.saturating_since(now));
+            }
+        }
+    }
+
+    fn nominal(&self, word: Control) -> Duration {
+        self.settings.nominal_break(word.opens())
+    }
+
+    /// Cuts a wait that cannot be, since the clock has stepped back.
+    fn possible(&self, word: Control, left: Duration, now: Instant) -> Duration {
+        let nominal = self.nominal(word);
+        if left > nominal {
+            self.end_at(word, now.saturating_add(nominal));
+        }
+        left.min(nominal)
+    }
+
+    fn lease(&self, word: Control, now: Instant) {
+        self.end_at(word, now.saturating_add(self.nominal(word)));
+    }
+
+    /// Writes the end of a break or lease, unless somebody has turned `word`.
+    ///
+    /// Whoever turned it writes another end, so either the exchange fails here
+    /// or the other one is the last to write.
+    fn end_at(&self, word: Control, end: Instant) {
+        let mut seen = self.until.load();
+        while self.word().is_same_turn(word) {
+            match self.until.compare_exchange(seen, end.as_nanos()) {
+                Ok(_) => return,
+                Err(other) => seen = other,
+            }
         }
     }
 
@@ -193,35 +252,14 @@ impl<M: Memory> CircuitBreaker<M> {
         retry_after: Option<Duration>,
     ) -> Result<Permit<'_, M>, Refusal> {
         if word.is_observed() {
-            return Ok(self.permit(Control::STRANGER));
+            return Ok(Permit::new(self, Control::STRANGER));
         }
-        Err(Refusal {
-            state: word.state(),
-            retry_after,
-        })
-    }
-
-    /// How long the break or the lease still lasts.
-    ///
-    /// More than one nominal break cannot be: then the clock has stepped back,
-    /// and the break is counted anew from here.
-    fn left(&self, word: Control, now: Instant) -> Duration {
-        let until = self.until.load();
-        let left = Instant::from_nanos(until).saturating_since(now);
-        let nominal = self.settings.nominal_break(word.opens());
-        if left <= nominal {
-            return left;
-        }
-        let anew = now.saturating_add(nominal).as_nanos();
-        // Whoever lost to a transition or to another reader reads right next time.
-        let _ = self.until.compare_exchange(until, anew);
-        nominal
-    }
-
-    /// A lost probe blocks its slot for one nominal break at most.
-    fn lease(&self, word: Control, now: Instant) {
-        let nominal = self.settings.nominal_break(word.opens());
-        self.until.store(now.saturating_add(nominal).as_nanos());
+        let state = match word.state() {
+            // Busy with opening.
+            BreakerState::Closed => BreakerState::Open,
+            state => state,
+        };
+        Err(Refusal::new(state, retry_after))
     }
 
     fn swap(&self, from: Control, to: Control) -> bool {
@@ -230,18 +268,18 @@ impl<M: Memory> CircuitBreaker<M> {
 
     /// Turns to another word, with `prepare` done before anybody can see it.
     ///
-    /// Whoever comes meanwhile is refused rather than let through on stale
-    /// times. An operator may step in between; then the operator wins.
-    fn turn(&self, from: Control, to: Control, prepare: impl FnOnce()) -> bool {
-        if !self.swap(from, from.busy()) {
+    /// False when somebody else was first, or an operator stepped in between.
+    fn turn(&self, from: Control, to: Control, prepare: impl FnOnce(Control)) -> bool {
+        let busy = from.busy();
+        if !self.swap(from, busy) {
             return false;
         }
-        prepare();
-        self.swap(from.busy(), to)
+        prepare(busy);
+        self.swap(busy, to) || self.swap(busy.observed(), to.observed())
     }
 
     /// Writes what an operator wants, over whoever is in between.
-    fn control(&self, to: impl Fn(Control) -> Control) {
+    fn command(&self, to: impl Fn(Control) -> Control) {
         loop {
             let word = self.word();
             if self.swap(word, to(word)) {
@@ -251,30 +289,11 @@ impl<M: Memory> CircuitBreaker<M> {
     }
 
     fn forget(&self) {
-        self.consecutive.store(0);
-        self.window.clear();
+        self.evidence.forget(&self.settings);
     }
 
-    fn has_window(&self) -> bool {
-        self.settings.failure_ratio().is_some() || self.settings.slow_call().is_some()
-    }
-
+    /// Records the outcome of an attempt admitted at `seen`.
     fn record(
-        &self,
-        seen: Control,
-        now: Instant,
-        kind: Kind,
-        took: Duration,
-        draw: impl FnOnce() -> u32,
-    ) -> Option<Transition> {
-        match seen.stage() {
-            Stage::Closed => self.record_closed(seen, now, kind, took, draw),
-            Stage::HalfOpen => self.record_probe(seen, now, kind, took, draw),
-            Stage::Open | Stage::Isolated | Stage::Disabled => None,
-        }
-    }
-
-    fn record_closed(
         &self,
         seen: Control,
         now: Instant,
@@ -285,53 +304,30 @@ impl<M: Memory> CircuitBreaker<M> {
         let failed = match kind {
             Kind::Ok => false,
             Kind::Transient => true,
-            Kind::Throttled | Kind::Permanent => return None,
-        };
-        if !self.word().is_same_generation(seen) {
-            return None;
-        }
-        let slow = !failed && self.is_slow(took);
-        if self.has_window() {
-            self.window.record(now, failed, slow);
-        }
-        let in_a_row = if failed {
-            self.consecutive.fetch_add(1).saturating_add(1)
-        } else {
-            if self.consecutive.load() != 0 {
-                self.consecutive.store(0);
+            Kind::Throttled | Kind::Permanent => {
+                self.release(seen);
+                return None;
             }
-            0
         };
-        // A success can complete a window but never raises a share of failures,
-        // so only bad outcomes are worth a look.
-        let trips = (failed && in_a_row >= self.settings.consecutive_failures())
-            || ((failed || slow) && self.has_window() && self.is_window_bad(now));
-        if trips {
+        let slow = !failed && is_slow(&self.settings, took);
+        let opens = match seen.state() {
+            BreakerState::Closed => {
+                self.word().is_same_generation(seen)
+                    && self.evidence.convicts(&self.settings, now, failed, slow)
+            }
+            BreakerState::HalfOpen if failed || slow => true,
+            BreakerState::HalfOpen => return self.approve(seen),
+            BreakerState::Open | BreakerState::Isolated | BreakerState::Disabled => false,
+        };
+        if opens {
             self.open(seen, now, draw())
         } else {
             None
         }
     }
 
-    fn record_probe(
-        &self,
-        seen: Control,
-        now: Instant,
-        kind: Kind,
-        took: Duration,
-        draw: impl FnOnce() -> u32,
-    ) -> Option<Transition> {
-        let failed = match kind {
-            Kind::Ok => self.is_slow(took),
-            Kind::Transient => true,
-            Kind::Throttled | Kind::Permanent => {
-                self.release(seen);
-                return None;
-            }
-        };
-        if failed {
-            return self.open(seen, now, draw());
-        }
+    /// Counts a successful probe, and closes when it is the last one needed.
+    fn approve(&self, seen: Control) -> Option<Transition> {
         loop {
             let word = self.own(seen)?;
             let counted = word.with_one_less_in_flight().with_one_more_success();
@@ -339,23 +335,15 @@ impl<M: Memory> CircuitBreaker<M> {
                 if self.swap(word, counted) {
                     return None;
                 }
-            } else if self.turn(word, word.turned(Stage::Closed).without_opens(), || {
-                self.forget();
-            }) {
+            } else if self.turn(word, word.closed(), |_| self.forget()) {
                 return Some(Transition::Closed);
             }
         }
     }
 
-    /// The current word, if it still belongs to the permit that saw `seen`.
-    fn own(&self, seen: Control) -> Option<Control> {
-        let word = self.word();
-        (word.is_same_generation(seen) && word.stage() == seen.stage() && !word.is_busy())
-            .then_some(word)
-    }
-
+    /// Gives the slot of a probe back, if it still has one.
     fn release(&self, seen: Control) {
-        if seen.stage() != Stage::HalfOpen {
+        if seen.state() != BreakerState::HalfOpen {
             return;
         }
         while let Some(word) = self.own(seen) {
@@ -368,11 +356,10 @@ impl<M: Memory> CircuitBreaker<M> {
     fn open(&self, seen: Control, now: Instant, draw: u32) -> Option<Transition> {
         loop {
             let word = self.own(seen)?;
-            let next = word.with_one_more_open().turned(Stage::Open);
-            let nominal = self.settings.nominal_break(next.opens());
-            let served = self.settings.jitter().apply(nominal, draw);
-            let opened = self.turn(word, next, || {
-                self.until.store(now.saturating_add(served).as_nanos());
+            let next = word.with_one_more_open().turned(BreakerState::Open);
+            let served = self.settings.jitter().apply(self.nominal(next), draw);
+            let opened = self.turn(word, next, |busy| {
+                self.end_at(busy, now.saturating_add(served));
                 self.forget();
             });
             if opened {
@@ -381,25 +368,10 @@ impl<M: Memory> CircuitBreaker<M> {
         }
     }
 
-    fn is_slow(&self, took: Duration) -> bool {
-        self.settings
-            .slow_call()
-            .is_some_and(|threshold| took >= threshold)
-    }
-
-    fn is_window_bad(&self, now: Instant) -> bool {
-        let counts = self.window.totals(now);
-        let total = counts.total();
-        if total < u64::from(self.settings.minimum_calls()) {
-            return false;
-        }
-        let failing = self
-            .settings
-            .failure_ratio()
-            .is_some_and(|ratio| ratio.is_reached(counts.failures(), total));
-        let slow = self.settings.slow_call().is_some()
-            && self.settings.slow_ratio().is_reached(counts.slow(), total);
-        failing || slow
+    /// The current word, if it still belongs to the permit that saw `seen`.
+    fn own(&self, seen: Control) -> Option<Control> {
+        let word = self.word();
+        (word.is_same_generation(seen) && !word.is_busy()).then_some(word)
     }
 }
 
@@ -411,90 +383,6 @@ impl<M: Memory> fmt::Debug for CircuitBreaker<M> {
             .field("opens", &word.opens())
             .field("probes_in_flight", &word.in_flight())
             .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A change of a circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transition {
-    /// It refuses from now on.
-    Opened,
-    /// It lets probes through.
-    HalfOpened,
-    /// It lets everything through again.
-    Closed,
-}
-
-/// A circuit breaker's "no".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    state: BreakerState,
-    retry_after: Option<Duration>,
-}
-
-impl Refusal {
-    /// Returns the state it refused in.
-    #[must_use]
-    pub const fn state(&self) -> BreakerState {
-        self.state
-    }
-
-    /// Returns when to ask again, if the breaker knows.
-    #[must_use]
-    pub const fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
-    }
-}
-
-/// The admission of one attempt; comes back by itself when dropped.
-#[must_use = "a permit that is dropped at once was not needed"]
-pub struct Permit<'b, M: Memory = Shared> {
-    breaker: &'b CircuitBreaker<M>,
-    word: Control,
-}
-
-impl<M: Memory> Permit<'_, M> {
-    /// Tells whether it is a probe of a half-open breaker.
-    #[must_use]
-    pub fn is_probe(&self) -> bool {
-        self.word.stage() == Stage::HalfOpen
-    }
-
-    /// Returns the transition that this very admission caused.
-    #[must_use]
-    pub fn transition(&self) -> Option<Transition> {
-        self.word.is_busy().then_some(Transition::HalfOpened)
-    }
-
-    /// Records what became of the attempt, and returns what it changed.
-    ///
-    /// `draw` gives the random number for the jitter of a break; it is asked
-    /// only when the breaker opens. Throttled and permanent outcomes are
-    /// evidence of nothing and only give the permit back.
-    pub fn settle(
-        self,
-        now: Instant,
-        kind: Kind,
-        took: Duration,
-        draw: impl FnOnce() -> u32,
-    ) -> Option<Transition> {
-        let transition = self.breaker.record(self.word, now, kind, took, draw);
-        core::mem::forget(self);
-        transition
-    }
-}
-
-impl<M: Memory> Drop for Permit<'_, M> {
-    fn drop(&mut self) {
-        self.breaker.release(self.word);
-    }
-}
-
-impl<M: Memory> fmt::Debug for Permit<'_, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("is_probe", &self.is_probe())
             .finish_non_exhaustive()
     }
 }

@@ -5,60 +5,41 @@ use crate::breaker_state::BreakerState;
 /// State, counts and generation of a breaker, packed for compare-and-swap.
 ///
 /// From the low bit: successes 8, in flight 8, opens 6, state 3, busy 1,
-/// observed 1, generation 37. All zero is closed, and only a closed breaker
-/// that is not busy has zero in [`Control::BARRIER`], so admission in health is
-/// one load and one test.
+/// observed 1, generation 37. Every change of state begins another generation,
+/// and so does giving out lost probes anew. All zero is closed, and only a
+/// closed breaker that is not busy has zero in [`Control::BARRIER`], so admission
+/// in health is one load and one test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Control(pub(super) u64);
-
-/// The code of each state; zero is closed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Closed,
-    Open,
-    HalfOpen,
-    Isolated,
-    Disabled,
-}
 
 const BYTE: u64 = 0xFF;
 const FLIGHT: u32 = 8;
 const OPENS: u32 = 16;
 const MOST_OPENS: u64 = 0x3F;
-const STAGE: u32 = 22;
-const STAGE_MASK: u64 = 0b111;
+const STATE: u32 = 22;
+const STATE_MASK: u64 = 0b111;
 const BUSY: u64 = 1 << 25;
 const OBSERVED: u64 = 1 << 26;
 const GENERATION: u32 = 27;
 
 impl Control {
     /// The bits that are zero exactly when everything may pass.
-    const BARRIER: u64 = BUSY | (STAGE_MASK << STAGE);
+    const BARRIER: u64 = BUSY | (STATE_MASK << STATE);
 
     /// A word that no live breaker takes for its own.
-    pub(super) const STRANGER: Self = Self((Stage::Disabled as u64) << STAGE);
+    pub(super) const STRANGER: Self = Self((BreakerState::Disabled as u64) << STATE);
 
     pub(super) const fn passes(self) -> bool {
         self.0 & Self::BARRIER == 0
     }
 
-    pub(super) const fn stage(self) -> Stage {
-        match (self.0 >> STAGE) & STAGE_MASK {
-            0 => Stage::Closed,
-            1 => Stage::Open,
-            2 => Stage::HalfOpen,
-            3 => Stage::Isolated,
-            _ => Stage::Disabled,
-        }
-    }
-
     pub(super) const fn state(self) -> BreakerState {
-        match self.stage() {
-            Stage::Closed => BreakerState::Closed,
-            Stage::Open => BreakerState::Open,
-            Stage::HalfOpen => BreakerState::HalfOpen,
-            Stage::Isolated => BreakerState::Isolated,
-            Stage::Disabled => BreakerState::Disabled,
+        match (self.0 >> STATE) & STATE_MASK {
+            0 => BreakerState::Closed,
+            1 => BreakerState::Open,
+            2 => BreakerState::HalfOpen,
+            3 => BreakerState::Isolated,
+            _ => BreakerState::Disabled,
         }
     }
 
@@ -71,11 +52,6 @@ impl Control {
     /// On a permit the same bit says that this admission half-opened.
     pub(super) const fn busy(self) -> Self {
         Self(self.0 | BUSY)
-    }
-
-    /// The same word with nobody preparing the next one.
-    pub(super) const fn idle(self) -> Self {
-        Self(self.0 & !BUSY)
     }
 
     pub(super) const fn is_observed(self) -> bool {
@@ -107,11 +83,28 @@ impl Control {
         self.0 >> GENERATION == other.0 >> GENERATION
     }
 
-    /// The next generation, at another stage: nothing in flight, not busy.
-    pub(super) const fn turned(self, stage: Stage) -> Self {
+    /// Tells whether nobody has begun or ended a transition in between.
+    pub(super) const fn is_same_turn(self, other: Self) -> bool {
+        self.is_same_generation(other) && self.is_busy() == other.is_busy()
+    }
+
+    /// The next generation, in another state: nothing in flight, not busy.
+    pub(super) const fn turned(self, state: BreakerState) -> Self {
         let kept = self.0 & (OBSERVED | (MOST_OPENS << OPENS));
         let generation = (self.0 >> GENERATION).wrapping_add(1) << GENERATION;
-        Self(generation | kept | ((stage as u64) << STAGE))
+        Self(generation | kept | ((state as u64) << STATE))
+    }
+
+    /// The next generation, with its first probe in flight.
+    pub(super) const fn half_opened(self) -> Self {
+        self.turned(BreakerState::HalfOpen)
+            .with_one_more_in_flight()
+    }
+
+    /// The next generation, with the growth of the break forgotten.
+    pub(super) const fn closed(self) -> Self {
+        let next = self.turned(BreakerState::Closed);
+        Self(next.0 & !(MOST_OPENS << OPENS))
     }
 
     pub(super) const fn with_one_more_open(self) -> Self {
@@ -120,10 +113,6 @@ impl Control {
         } else {
             Self(self.0.wrapping_add(1 << OPENS))
         }
-    }
-
-    pub(super) const fn without_opens(self) -> Self {
-        Self(self.0 & !(MOST_OPENS << OPENS))
     }
 
     pub(super) const fn with_one_more_in_flight(self) -> Self {
@@ -140,5 +129,65 @@ impl Control {
 
     pub(super) const fn with_one_more_success(self) -> Self {
         Self(self.0.wrapping_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Control = Control(0);
+
+    #[test]
+    fn every_state_survives_packing() {
+        for state in [
+            BreakerState::Closed,
+            BreakerState::Open,
+            BreakerState::HalfOpen,
+            BreakerState::Isolated,
+            BreakerState::Disabled,
+        ] {
+            let word = START.turned(state);
+            assert_eq!(word.state(), state);
+            assert_eq!(word.passes(), state == BreakerState::Closed);
+            assert!(!word.busy().passes());
+            assert!(!word.is_same_generation(START));
+        }
+    }
+
+    #[test]
+    fn full_counts_touch_no_neighbour() {
+        let mut word = START.turned(BreakerState::HalfOpen).observed();
+        for _ in 0..255 {
+            word = word.with_one_more_in_flight().with_one_more_success();
+        }
+        for _ in 0..100 {
+            word = word.with_one_more_open();
+        }
+        assert_eq!(
+            (word.in_flight(), word.successes(), word.opens()),
+            (255, 255, 63)
+        );
+        assert_eq!(word.state(), BreakerState::HalfOpen);
+        assert!(word.is_observed() && !word.is_busy());
+        assert!(word.is_same_generation(START.turned(BreakerState::Open)));
+    }
+
+    #[test]
+    fn a_turn_keeps_growth_and_observation() {
+        let word = START.with_one_more_open().observed().busy();
+        let next = word.half_opened();
+        assert_eq!(
+            (next.opens(), next.in_flight(), next.successes()),
+            (1, 1, 0)
+        );
+        assert!(next.is_observed() && !next.is_busy());
+        assert_eq!(next.closed().opens(), 0);
+    }
+
+    #[test]
+    fn generations_begin_again_after_the_last() {
+        let last = Control(u64::MAX << GENERATION);
+        assert!(last.turned(BreakerState::Open).is_same_generation(START));
     }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod circuit_breaker;
 mod control;
 pub(crate) mod dependency;
+mod evidence;
 pub(crate) mod retry_budget;

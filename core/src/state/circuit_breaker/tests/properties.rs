@@ -1,0 +1,393 @@
+//! Any order of anything, against a plain model.
+
+use super::*;
+use crate::math::ratio::Ratio;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+/// What one thread can do; numbers choose among the permits held.
+#[derive(Clone, Debug)]
+enum Step {
+    Admit,
+    Settle(usize, Kind, u32),
+    Drop(usize),
+    Lose(usize),
+    Wait(u64),
+    WaitForTheEnd,
+    Back(u64),
+    Isolate,
+    Disable,
+    Observe,
+    Reset,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let kind = prop_oneof![
+        3 => Just(Kind::Ok),
+        4 => Just(Kind::Transient),
+        1 => Just(Kind::Throttled),
+        1 => Just(Kind::Permanent),
+    ];
+    let step = prop_oneof![
+        20 => Just(Step::Admit),
+        16 => (any::<usize>(), kind, any::<u32>())
+            .prop_map(|(which, kind, draw)| Step::Settle(which, kind, draw)),
+        4 => any::<usize>().prop_map(Step::Drop),
+        2 => any::<usize>().prop_map(Step::Lose),
+        6 => (0..20_000_000_000_u64).prop_map(Step::Wait),
+        4 => Just(Step::WaitForTheEnd),
+        1 => any::<u64>().prop_map(|wait| Step::Wait(wait >> 8)),
+        2 => prop_oneof![0..20_000_000_000_u64, any::<u64>()].prop_map(Step::Back),
+        1 => Just(Step::Isolate),
+        1 => Just(Step::Disable),
+        1 => Just(Step::Observe),
+        1 => Just(Step::Reset),
+    ];
+    proptest::collection::vec(step, 0..200)
+}
+
+fn settings() -> impl Strategy<Value = Breaker> {
+    let jitter = prop_oneof![Just(Jitter::None), Just(Jitter::Equal), Just(Jitter::Full)];
+    (1..5_u32, 1..4_u32, 1..4_u32, 1..20_u64, 1..9_u64, jitter).prop_map(
+        |(failures, probes, successes, first, growth, jitter)| {
+            Breaker::DEFAULT
+                .with_consecutive_failures(failures)
+                .with_probes(probes, successes)
+                .with_break(span(first), span(first * growth))
+                .with_jitter(jitter)
+        },
+    )
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Closed { failures: u32 },
+    Open { until: u64 },
+    HalfOpen { lease: u64, successes: u32 },
+    Isolated,
+    Disabled,
+}
+
+struct Model {
+    settings: Breaker,
+    phase: Phase,
+    generation: u64,
+    opens: u32,
+    observes: bool,
+    /// The generations of permits that neither came back nor were lost.
+    held: Vec<Option<u64>>,
+    /// Probes of this generation that never come back.
+    lost: u32,
+}
+
+/// What an admission should say.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Admitted {
+        is_probe: bool,
+        half_opened: bool,
+    },
+    Refused {
+        state: BreakerState,
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Model {
+    fn nominal(&self) -> u64 {
+        let grown = self.settings.first_break() * (1 << self.opens.saturating_sub(1).min(20));
+        let nanos = grown.min(self.settings.longest_break()).as_nanos();
+        u64::try_from(nanos).expect("breaks are short here")
+    }
+
+    fn turn(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.generation += 1;
+        self.lost = 0;
+    }
+
+    fn in_flight(&self) -> u32 {
+        if !matches!(self.phase, Phase::HalfOpen { .. }) {
+            return 0;
+        }
+        let own = |&&held: &&Option<u64>| held == Some(self.generation);
+        self.lost + u32::try_from(self.held.iter().filter(own).count()).expect("few permits")
+    }
+
+    fn admit(&mut self, now: u64) -> Answer {
+        let nominal = self.nominal();
+        let is_full = self.in_flight() >= self.settings.probes();
+        match &mut self.phase {
+            Phase::Open { until: end } | Phase::HalfOpen { lease: end, .. }
+                if end.saturating_sub(now) > nominal =>
+            {
+                *end = now.saturating_add(nominal);
+            }
+            _ => {}
+        }
+        let lease = now.saturating_add(nominal);
+        let (is_probe, half_opened) = match self.phase {
+            Phase::Closed { .. } => (false, false),
+            Phase::Disabled => {
+                self.held.push(None);
+                return Answer::Admitted {
+                    is_probe: false,
+                    half_opened: false,
+                };
+            }
+            Phase::Isolated => return self.refuse(BreakerState::Isolated, None),
+            Phase::Open { until } if now < until => {
+                return self.refuse(BreakerState::Open, Some(Duration::from_nanos(until - now)));
+            }
+            Phase::HalfOpen { lease, .. } if is_full && now < lease => {
+                return self.refuse(BreakerState::HalfOpen, None);
+            }
+            Phase::HalfOpen { successes, .. } if !is_full => {
+                self.phase = Phase::HalfOpen { lease, successes };
+                (true, false)
+            }
+            Phase::Open { .. } | Phase::HalfOpen { .. } => {
+                let half_opened = matches!(self.phase, Phase::Open { .. });
+                let successes = 0;
+                self.turn(Phase::HalfOpen { lease, successes });
+                (true, half_opened)
+            }
+        };
+        self.held.push(Some(self.generation));
+        Answer::Admitted {
+            is_probe,
+            half_opened,
+        }
+    }
+
+    fn refuse(&mut self, state: BreakerState, retry_after: Option<Duration>) -> Answer {
+        if self.observes {
+            self.held.push(None);
+            Answer::Admitted {
+                is_probe: false,
+                half_opened: false,
+            }
+        } else {
+            Answer::Refused { state, retry_after }
+        }
+    }
+
+    /// Takes the outcome of one permit, already removed from those held.
+    fn settle(&mut self, permit: Option<u64>, kind: Kind) -> Option<Transition> {
+        if permit != Some(self.generation) {
+            return None;
+        }
+        match (&mut self.phase, kind) {
+            (Phase::Closed { failures }, Kind::Ok) => *failures = 0,
+            (Phase::Closed { failures }, Kind::Transient) => {
+                *failures += 1;
+                if *failures >= self.settings.consecutive_failures() {
+                    return Some(Transition::Opened);
+                }
+            }
+            (Phase::HalfOpen { .. }, Kind::Transient) => return Some(Transition::Opened),
+            (Phase::HalfOpen { successes, .. }, Kind::Ok) => {
+                *successes += 1;
+                if *successes >= self.settings.probe_successes() {
+                    self.opens = 0;
+                    self.turn(Phase::Closed { failures: 0 });
+                    return Some(Transition::Closed);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn state(&self, now: u64) -> BreakerState {
+        match self.phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { until } if now < until => BreakerState::Open,
+            Phase::Open { .. } | Phase::HalfOpen { .. } => BreakerState::HalfOpen,
+            Phase::Isolated => BreakerState::Isolated,
+            Phase::Disabled => BreakerState::Disabled,
+        }
+    }
+}
+
+fn answer(got: &Result<Permit<'_, Local>, Refusal>) -> Answer {
+    match got {
+        Ok(permit) => Answer::Admitted {
+            is_probe: permit.is_probe(),
+            half_opened: permit.transition().is_some(),
+        },
+        Err(refusal) => Answer::Refused {
+            state: refusal.state(),
+            retry_after: refusal.retry_after(),
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    // K1, K3, K4, K5, K6, K8, K9
+    #[test]
+    fn it_does_what_the_model_does(settings in settings(), steps in steps()) {
+        let breaker = Alone::new(settings);
+        let mut model = Model {
+            settings,
+            phase: Phase::Closed { failures: 0 },
+            generation: 0,
+            opens: 0,
+            observes: false,
+            held: Vec::new(),
+            lost: 0,
+        };
+        let mut permits = Vec::new();
+        let mut now = 1_000_000_000_000;
+        for step in steps {
+            let at = Instant::from_nanos(now);
+            match step {
+                Step::Admit => {
+                    let got = breaker.admit(at);
+                    prop_assert_eq!(answer(&got), model.admit(now));
+                    permits.extend(got);
+                }
+                Step::Settle(which, kind, draw) if !permits.is_empty() => {
+                    let which = which % permits.len();
+                    let permit = permits.swap_remove(which);
+                    let change = permit.settle(at, kind, QUICK, || draw);
+                    let held = model.held.swap_remove(which);
+                    prop_assert_eq!(change, model.settle(held, kind));
+                    if change == Some(Transition::Opened) {
+                        model.opens += 1;
+                        let served = breaker.until.load().saturating_sub(now);
+                        let nominal = model.nominal();
+                        match settings.jitter() {
+                            Jitter::None => prop_assert_eq!(served, nominal),
+                            Jitter::Equal => prop_assert!((nominal / 2..nominal).contains(&served)),
+                            Jitter::Full => prop_assert!(served < nominal),
+                        }
+                        model.turn(Phase::Open { until: now.saturating_add(served) });
+                    }
+                }
+                Step::Drop(which) if !permits.is_empty() => {
+                    let which = which % permits.len();
+                    drop(permits.swap_remove(which));
+                    model.held.swap_remove(which);
+                }
+                Step::Lose(which) if !permits.is_empty() => {
+                    let which = which % permits.len();
+                    core::mem::forget(permits.swap_remove(which));
+                    let held = model.held.swap_remove(which);
+                    if held == Some(model.generation) {
+                        model.lost += 1;
+                    }
+                }
+                Step::Settle(..) | Step::Drop(_) | Step::Lose(_) => {}
+                Step::Wait(wait) => now = now.saturating_add(wait).min(u64::MAX / 2),
+                Step::WaitForTheEnd => {
+                    if let Some(left) = breaker.retry_after(at) {
+                        now = at.saturating_add(left).as_nanos();
+                    }
+                }
+                Step::Back(back) => now = now.saturating_sub(back),
+                Step::Isolate | Step::Disable => {
+                    model.observes = false;
+                    if matches!(step, Step::Isolate) {
+                        breaker.isolate();
+                        model.turn(Phase::Isolated);
+                    } else {
+                        breaker.disable();
+                        model.turn(Phase::Disabled);
+                    }
+                }
+                Step::Observe => {
+                    breaker.observe();
+                    model.observes = true;
+                    if matches!(model.phase, Phase::Isolated | Phase::Disabled) {
+                        model.opens = 0;
+                        model.turn(Phase::Closed { failures: 0 });
+                    }
+                }
+                Step::Reset => {
+                    breaker.reset();
+                    model.observes = false;
+                    model.opens = 0;
+                    model.turn(Phase::Closed { failures: 0 });
+                }
+            }
+
+            let at = Instant::from_nanos(now);
+            let (word, until) = (breaker.word(), breaker.until.load());
+            prop_assert!(!word.is_busy());
+            prop_assert_eq!(word.in_flight(), model.in_flight());
+            prop_assert!(word.in_flight() <= settings.probes());
+            prop_assert!(word.successes() < settings.probe_successes());
+            prop_assert_eq!(word.opens(), model.opens.min(63));
+            prop_assert_eq!(breaker.state(at), model.state(now));
+            prop_assert_eq!(breaker.is_observing(), model.observes);
+            let hint = breaker.retry_after(at);
+            prop_assert_eq!(hint.is_some(), matches!(model.phase, Phase::Open { .. }));
+            prop_assert!(hint <= Some(Duration::from_nanos(model.nominal())));
+            prop_assert_eq!((word.0, until), (breaker.word().0, breaker.until.load()));
+        }
+        drop(permits);
+        prop_assert!(breaker.word().in_flight() <= model.lost);
+    }
+
+    /// However a clock stepped: who waits as long as it was told, and the
+    /// clock runs on meanwhile, is not refused again.
+    #[test]
+    fn a_hint_is_kept(clocks in proptest::collection::vec(any::<u64>(), 1..50)) {
+        let breaker = Alone::new(FRAGILE);
+        opened(&breaker, Instant::from_nanos(clocks[0]));
+        for now in clocks {
+            let now = Instant::from_nanos(now);
+            let Err(refusal) = breaker.admit(now) else { break };
+            let wait = refusal.retry_after().expect("it is open");
+            prop_assert!(wait <= span(15));
+            let then = now.saturating_add(wait);
+            prop_assert_eq!(breaker.state(then), BreakerState::HalfOpen);
+        }
+    }
+
+    /// Who waits a nominal break, and the clock runs on meanwhile, is a probe,
+    /// whatever happened to the probes before.
+    #[test]
+    fn a_nominal_break_is_always_enough(
+        clocks in proptest::collection::vec(any::<u64>(), 1..50),
+        probes in 1..4_u32,
+    ) {
+        let breaker = Alone::new(FRAGILE.with_probes(probes, 2));
+        opened(&breaker, Instant::from_nanos(clocks[0]));
+        for now in clocks {
+            let now = Instant::from_nanos(now >> 1);
+            core::mem::forget(breaker.admit(now));
+            let later = now.saturating_add(span(15));
+            let probe = breaker.admit(later);
+            prop_assert!(probe.is_ok_and(|probe| probe.is_probe()));
+        }
+    }
+
+    #[test]
+    fn a_ratio_opens_exactly_when_reached(
+        failed in proptest::collection::vec(any::<bool>(), 1..200),
+        percent in 1..=100_u32,
+        minimum in 1..50_u32,
+    ) {
+        let breaker = Alone::new(
+            PATIENT
+                .with_failure_ratio(Ratio::percent(percent))
+                .with_window(span(30), minimum),
+        );
+        let (mut calls, mut failures) = (0, 0);
+        for failed in failed {
+            calls += 1;
+            failures += u32::from(failed);
+            let kind = if failed { Kind::Transient } else { Kind::Ok };
+            let opens = failed && calls >= minimum && failures * 100 >= calls * percent;
+            let change = attempt(&breaker, secs(0), kind);
+            prop_assert_eq!(change.is_some(), opens);
+            if opens {
+                break;
+            }
+        }
+    }
+}
