@@ -2,11 +2,11 @@
 //!
 //! `cargo run --example blocking`
 
-use core::net::SocketAddr;
-use core::time::Duration;
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use steadfast::std_timer::Guard;
 use steadfast::{Attempt, Policy, Reason};

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --example lending`
 
-use core::future::pending;
-use core::time::Duration;
+use std::future::pending;
+use std::time::Duration;
 
 use steadfast::tokio::Guard;
 use steadfast::{Backoff, Meaning, Policy, Reason, Verdict};

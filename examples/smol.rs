@@ -2,9 +2,9 @@
 //!
 //! `cargo run --example smol`
 
-use core::net::SocketAddr;
-use core::time::Duration;
 use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::{TcpListener, TcpStream};

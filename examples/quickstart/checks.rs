@@ -1,7 +1,7 @@
 //! What the guard has promised, held against what happened.
 
-use core::fmt;
-use core::time::Duration;
+use std::fmt;
+use std::time::Duration;
 
 use steadfast::Policy;
 

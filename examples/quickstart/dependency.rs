@@ -1,12 +1,12 @@
 //! The scripted HTTP service.
 
-use core::convert::Infallible;
-use core::future::pending;
-use core::net::{Ipv4Addr, SocketAddr};
-use core::ops::Range;
-use core::time::Duration;
+use std::convert::Infallible;
+use std::future::pending;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::RETRY_AFTER;
 use hyper::server::conn::http1;

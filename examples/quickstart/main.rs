@@ -12,10 +12,10 @@ mod report;
 mod script;
 mod side;
 
-use core::error::Error;
-use core::time::Duration;
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use steadfast::tokio::Guard;

@@ -1,7 +1,7 @@
 //! What is printed: a line every second, a table at the end.
 
-use core::fmt;
-use core::time::Duration;
+use std::fmt;
+use std::time::Duration;
 
 use steadfast::BreakerState;
 use tokio::time::{Instant, interval_at};

@@ -1,7 +1,7 @@
 //! What the dependency goes through, and when.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-use core::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
 //! One side of the comparison: a client, twenty tasks and their tally.
 
-use core::error::Error;
-use core::time::Duration;
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, ClientBuilder, StatusCode};

@@ -16,6 +16,7 @@
 //! }
 //! ```
 #![no_std]
+#![warn(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
 
 use core::time::Duration;
 

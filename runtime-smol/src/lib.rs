@@ -10,11 +10,11 @@
 //! assert_eq!(found.unwrap(), 3);
 //! ```
 
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
-use core::time::Duration;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::LazyLock;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use std::time::Instant as StdInstant;
 
 use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn never_is_not_a_panic() {
         let mut never = Smol.sleep_until(Instant::MAX);
-        let mut context = Context::from_waker(core::task::Waker::noop());
+        let mut context = Context::from_waker(std::task::Waker::noop());
         assert!(Pin::new(&mut never).poll(&mut context).is_pending());
     }
 

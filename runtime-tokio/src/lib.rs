@@ -13,9 +13,9 @@
 //! # }
 //! ```
 
-use core::pin::Pin;
-use core::time::Duration;
+use std::pin::Pin;
 use std::sync::LazyLock;
+use std::time::Duration;
 use std::time::Instant as StdInstant;
 
 use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};

@@ -5,6 +5,7 @@
 //! brings the timers of tokio, smol and embassy; this one is for those who
 //! bring a [`Timer`] of their own.
 #![no_std]
+#![warn(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloc")]

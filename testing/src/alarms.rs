@@ -1,8 +1,8 @@
 //! The armed sleeps of a world, in the order they are due.
 
-use core::cmp::Reverse;
-use core::task::Waker;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::task::Waker;
 
 use steadfast_core::Instant;
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn drain(alarms: &mut Alarms, limit: u64) -> Vec<u64> {
-        core::iter::from_fn(|| alarms.take_due(Instant::from_nanos(limit)))
+        std::iter::from_fn(|| alarms.take_due(Instant::from_nanos(limit)))
             .map(|(at, _)| at.as_nanos())
             .collect()
     }

@@ -1,15 +1,15 @@
 //! Errors for tests, one for every meaning.
 
-use core::error::Error;
-use core::fmt;
-use core::time::Duration;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
 
 use steadfast_core::{Meaning, Verdict};
 
 /// An error that means what its name says.
 ///
 /// ```
-/// use core::time::Duration;
+/// use std::time::Duration;
 /// use steadfast_core::{Meaning, Verdict};
 /// use steadfast_testing::Fault;
 ///

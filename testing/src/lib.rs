@@ -7,7 +7,7 @@
 //! meaning, [`policies`] has a policy that never waits.
 //!
 //! ```
-//! use core::time::Duration;
+//! use std::time::Duration;
 //! use steadfast_testing::{Fault, Script, World};
 //!
 //! let world = World::new();

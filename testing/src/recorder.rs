@@ -1,6 +1,6 @@
 //! A listener that keeps what it hears.
 
-use core::fmt;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use steadfast_core::{Event, EventKind, Listener};
@@ -129,10 +129,10 @@ impl fmt::Display for Recorder {
 
 #[cfg(test)]
 mod tests {
-    use core::panic::AssertUnwindSafe;
-    use core::time::Duration;
+    use std::panic::AssertUnwindSafe;
     use std::panic::catch_unwind;
     use std::thread;
+    use std::time::Duration;
 
     use steadfast_core::Verdict;
 

@@ -1,13 +1,13 @@
 //! What the dependency does, written down beforehand.
 
-use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
-use core::sync::atomic::{AtomicUsize, Ordering};
-use core::task::{Context, Poll};
-use core::time::Duration;
 use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use steadfast_core::{Clock, Instant};
@@ -23,7 +23,7 @@ use crate::timer::VirtualTimer;
 /// once. Write the script before it serves. Give it the timer of the guard.
 ///
 /// ```
-/// use core::time::Duration;
+/// use std::time::Duration;
 /// use steadfast_testing::{Fault, Script, Scripted, World};
 ///
 /// let world = World::new();
@@ -196,7 +196,7 @@ impl<T, E, C> Script<T, E, C> {
 
     fn step(self, end: End<T, E>) -> Self {
         let mut steps = self.shared.steps();
-        let delay = core::mem::take(&mut steps.delay);
+        let delay = std::mem::take(&mut steps.delay);
         steps.left.push_back(Line { delay, end });
         steps.len = steps.left.len();
         drop(steps);

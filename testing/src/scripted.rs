@@ -1,8 +1,8 @@
 //! What a scripted operation fails with.
 
-use core::error::Error;
-use core::fmt;
-use core::time::Duration;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
 
 use steadfast_core::{Meaning, Verdict};
 

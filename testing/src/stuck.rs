@@ -1,7 +1,7 @@
 //! The refusal to hang.
 
-use core::error::Error;
-use core::fmt;
+use std::error::Error;
+use std::fmt;
 
 use steadfast_core::Instant;
 
@@ -10,7 +10,7 @@ use crate::timer::Since;
 /// A world that cannot go on: who waits, since when, and what to do.
 ///
 /// ```
-/// use core::future::pending;
+/// use std::future::pending;
 /// use steadfast_testing::World;
 ///
 /// let stuck = World::new().run(pending::<()>()).expect_err("nothing comes");

@@ -1,11 +1,11 @@
 //! The handle of a spawned task.
 
-use core::cell::Cell;
-use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
 
 use crate::tasks::Key;
 use crate::world::State;

@@ -1,13 +1,13 @@
 //! The futures of a world, and the queue of those that can run.
 
-use core::future::Future;
-use core::mem;
-use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::Waker;
 use std::collections::VecDeque;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
+use std::task::Waker;
 
 use steadfast_core::Instant;
 

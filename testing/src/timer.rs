@@ -1,12 +1,12 @@
 //! The clock of a world, and the sleeps on it.
 
-use core::cell::{Cell, RefCell};
-use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
-use core::time::Duration;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use steadfast_core::{Clock, Instant, random};
 use steadfast_runtime::{Block, Timer};
@@ -16,7 +16,7 @@ use crate::alarms::{Alarms, Ticket};
 /// The timer of a [`World`](crate::World); clones share its time.
 ///
 /// ```
-/// use core::time::Duration;
+/// use std::time::Duration;
 /// use steadfast_core::Clock;
 /// use steadfast_runtime::{Block, Timer};
 /// use steadfast_testing::World;
@@ -203,7 +203,7 @@ impl Future for Sleep {
         let armed = match self.ticket {
             Some(ticket) => match self.timer.0.alarms.borrow_mut().waker(ticket) {
                 Some(place) => {
-                    core::mem::swap(place, &mut waker);
+                    std::mem::swap(place, &mut waker);
                     true
                 }
                 None => false,

@@ -1,13 +1,13 @@
 //! A world whose time moves only when nothing else can.
 
-use core::cell::{Cell, RefCell};
-use core::fmt;
-use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Poll};
-use core::time::Duration;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use steadfast_core::{Instant, Policy};
 use steadfast_runtime::{Guard, Plan, Timer};
@@ -28,7 +28,7 @@ use crate::timer::{Sleep, VirtualTimer};
 /// A spawned task that holds a `World` keeps it alive until the task ends.
 ///
 /// ```
-/// use core::time::Duration;
+/// use std::time::Duration;
 /// use steadfast_testing::World;
 ///
 /// let world = World::new();
@@ -344,7 +344,7 @@ impl State {
         let polled = body.as_mut().poll(&mut Context::from_waker(&waker));
         self.polls.set(0);
         if polled.is_pending() {
-            core::mem::forget(ending);
+            std::mem::forget(ending);
             let ended = self.tasks.borrow_mut().park(key, body);
             drop(ended);
         }

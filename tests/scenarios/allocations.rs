@@ -1,9 +1,9 @@
 //! No path of a call allocates.
 
-use core::convert::Infallible;
-use core::future::{pending, ready};
-use core::time::Duration;
+use std::convert::Infallible;
+use std::future::{pending, ready};
 use std::io;
+use std::time::Duration;
 
 use allocation_counter::measure;
 use steadfast::tokio::Guard;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use core::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use steadfast::{Breaker, BreakerState, CircuitBreaker, EventKind, Guard, Plan, Reason, Verdict};
 use steadfast_testing::{Fault, Recorder, Script, World};
@@ -205,7 +205,7 @@ fn a_hanging_backend_sees_one_probe() {
     stage.world.block_on(async {
         let calls = (0..50).map(|_| Box::pin(stage.guard.call(|_| script.next())));
         let mut calls: Vec<_> = calls.collect();
-        core::future::poll_fn(|cx| {
+        std::future::poll_fn(|cx| {
             calls.retain_mut(|call| call.as_mut().poll(cx).is_pending());
             if calls.is_empty() {
                 return Poll::Ready(());

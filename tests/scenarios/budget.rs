@@ -88,7 +88,7 @@ fn a_shared_budget_earns_from_single_attempts() {
         token.spend();
     }
     for call in 1..=10 {
-        let answer = world.block_on(guard.call(|_| core::future::ready(std::io::Result::Ok(()))));
+        let answer = world.block_on(guard.call(|_| std::future::ready(std::io::Result::Ok(()))));
         answer.expect("a value");
         assert_eq!(SHARED.take(world.now()).is_some(), call == 10);
     }
@@ -173,12 +173,12 @@ fn a_retry_that_starts_keeps_its_token() {
     let script = stage.script::<()>().fails(Fault::Transient).hangs();
     let mut call = Box::pin(stage.guard.call(|_| script.next()));
     stage.world.block_on(async {
-        core::future::poll_fn(|cx| {
+        std::future::poll_fn(|cx| {
             assert!(call.as_mut().poll(cx).is_pending());
             if script.calls() == 2 {
-                return core::task::Poll::Ready(());
+                return std::task::Poll::Ready(());
             }
-            core::task::Poll::Pending
+            std::task::Poll::Pending
         })
         .await;
     });

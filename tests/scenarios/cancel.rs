@@ -1,8 +1,8 @@
 //! Dropping is cancelling: whatever is dropped, whenever, nothing leaks.
 
-use core::future::poll_fn;
-use core::task::Poll;
+use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 
 use steadfast::{BreakerState, Budget, Policy, Ratio};
 use steadfast_testing::Fault;

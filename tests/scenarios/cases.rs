@@ -1,7 +1,7 @@
 //! Faults that users of other libraries met, as whole calls on ours.
 
-use core::cell::Cell;
-use core::time::Duration;
+use std::cell::Cell;
+use std::time::Duration;
 
 use steadfast::{
     Backoff, Breaker, BreakerState, Budget, EventKind, Jitter, Meaning, Reason, Verdict,
@@ -182,9 +182,9 @@ fn a_call_takes_one_slot() {
     let mut calls: Vec<_> = (0..3)
         .map(|_| Box::pin(stage.guard.call(|_| script.next())))
         .collect();
-    let mut cx = core::task::Context::from_waker(core::task::Waker::noop());
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     for call in &mut calls {
-        let polled: core::task::Poll<Result<(), _>> = call.as_mut().poll(&mut cx);
+        let polled: std::task::Poll<Result<(), _>> = call.as_mut().poll(&mut cx);
         assert!(polled.is_pending());
     }
     assert_eq!(script.calls(), 2);

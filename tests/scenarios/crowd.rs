@@ -1,9 +1,9 @@
 //! A hundred thousand calls at once.
 
-use core::cell::RefCell;
-use core::time::Duration;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use steadfast::{Budget, EventKind, Reason};
 use steadfast_testing::{Fault, Recorder, Script, World};

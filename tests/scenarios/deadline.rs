@@ -1,7 +1,7 @@
 //! Deadlines and attempt timeouts over whole calls.
 
-use core::future::pending;
-use core::time::Duration;
+use std::future::pending;
+use std::time::Duration;
 
 use steadfast::{Backoff, Breaker, BreakerState, Budget, Ending, EventKind, Policy, Reason};
 use steadfast_testing::{Fault, Scripted};
@@ -178,9 +178,9 @@ fn a_late_wake_finds_the_deadline_spent() {
     let world = &stage.world;
     let outcome = world.block_on(async {
         let mut first = true;
-        core::future::poll_fn(|cx| {
+        std::future::poll_fn(|cx| {
             let polled = call.as_mut().poll(cx);
-            if script.calls() == 2 && core::mem::take(&mut first) {
+            if script.calls() == 2 && std::mem::take(&mut first) {
                 // The machine sleeps through the second wait.
                 world.jump(secs(60));
             }

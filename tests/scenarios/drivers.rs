@@ -188,7 +188,7 @@ fn a_dropped_lending_call_frees_everything() {
             .guard
             .call_with(&mut bus, async |_: &mut i32, _| script.next().await);
         let mut lent = Box::pin(lent);
-        let mut cx = core::task::Context::from_waker(core::task::Waker::noop());
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(lent.as_mut().poll(&mut cx).is_pending());
         assert_eq!((script.alive(), stage.world.pending_timers()), (1, 1));
     }

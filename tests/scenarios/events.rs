@@ -1,6 +1,6 @@
 //! What listeners hear.
 
-use core::cell::RefCell;
+use std::cell::RefCell;
 
 use steadfast::{Breaker, Budget, Event, EventKind, Guard, Listener, Plan, Reason};
 use steadfast_testing::{Fault, Recorder, Script, World};
@@ -229,7 +229,7 @@ fn a_listener_may_be_dyn() {
     let world = World::new();
     let plan = Plan::new(INSTANT).with_listener(LISTENER);
     let guard: Virtual<_, _, _> = Guard::try_on(world.timer(), plan).expect("a policy");
-    let answer = world.block_on(guard.call(|_| core::future::ready(std::io::Result::Ok(1))));
+    let answer = world.block_on(guard.call(|_| std::future::ready(std::io::Result::Ok(1))));
     assert_eq!(answer.expect("a value"), 1);
     assert_eq!(told(&HEARD), "Attempt#1 Succeeded#1");
 }

@@ -1,6 +1,6 @@
 //! Guarded calls inside handlers of a server: `Send`, boxed, spawned.
 
-use core::pin::Pin;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use steadfast::tokio::Guard;

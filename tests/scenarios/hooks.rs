@@ -1,8 +1,8 @@
 //! Hooks before an attempt, and delay rules.
 
-use core::cell::RefCell;
-use core::time::Duration;
+use std::cell::RefCell;
 use std::io;
+use std::time::Duration;
 
 use steadfast::{Attempt, Backoff, Budget, Ending, Kind, Reason, Retry, Rules, Verdict};
 use steadfast_testing::{Fault, Script, Scripted};
@@ -302,7 +302,7 @@ fn a_delay_rule_sees_the_outcome() {
     };
     let mut replies = [Ok(7), Err(io::Error::other("lost")), Ok(0)].into_iter();
     let call = stage.guard.call_classified(small, |_| {
-        core::future::ready(replies.next().expect("three attempts"))
+        std::future::ready(replies.next().expect("three attempts"))
     });
     let outcome = stage.world.block_on(call.ruled(AsTold).outcome());
     let pauses: Vec<_> = outcome.log().entries().map(|entry| entry.pause()).collect();

@@ -1,10 +1,10 @@
 //! Timers that do what no timer should.
 
-use core::cell::Cell;
-use core::future::{Future, poll_fn};
-use core::pin::Pin;
-use core::task::Poll;
-use core::time::Duration;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
 
 use steadfast::{Clock, Guard, Instant, Plan, Policy, Timer};
 use steadfast_testing::{VirtualTimer, World};
@@ -56,7 +56,7 @@ impl Timer for Hostile {
                     timer.sleep_until(tick).await;
                 }
             }),
-            Manner::Instantly => Box::pin(core::future::ready(())),
+            Manner::Instantly => Box::pin(std::future::ready(())),
         }
     }
 
@@ -80,7 +80,7 @@ pub(crate) fn hostile(world: &World, manner: Manner, policy: Policy) -> Guard<Ho
 pub(crate) fn give_way() -> impl Future<Output = ()> {
     let mut given = false;
     poll_fn(move |cx| {
-        if core::mem::replace(&mut given, true) {
+        if std::mem::replace(&mut given, true) {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();

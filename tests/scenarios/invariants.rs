@@ -1,14 +1,14 @@
 //! The nine invariants of the loop, each as a test.
 
-use core::cell::Cell;
-use core::future::poll_fn;
-use core::sync::atomic::{AtomicUsize, Ordering};
-use core::task::{Context, Poll, Waker};
-use core::time::Duration;
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use steadfast::{
     AnyError, Attempt, Breaker, BreakerState, Budget, CallError, Classify, Clock, Event, EventKind,
@@ -234,7 +234,7 @@ fn ready_at_once_costs_two_clock_reads() {
     let before = stage.world.clock_reads();
     let call = stage
         .guard
-        .call(|_| core::future::ready(Ok::<_, Scripted>(1)));
+        .call(|_| std::future::ready(Ok::<_, Scripted>(1)));
     assert_eq!(stage.world.block_on(call).expect("a value"), 1);
     assert!(stage.world.clock_reads() - before <= 2);
     assert_eq!(stage.world.timers_made(), 0);
@@ -274,7 +274,7 @@ fn the_turns_of_a_poll_are_bounded() {
     let runs = Cell::new(0);
     let fails = |_| {
         runs.set(runs.get() + 1);
-        core::future::ready(Err::<(), _>(Scripted::Failed(Fault::Transient)))
+        std::future::ready(Err::<(), _>(Scripted::Failed(Fault::Transient)))
     };
     assert_eq!(poll_once(stage.guard.call(fails)), (false, 1));
     assert!((1..100).contains(&runs.take()));
@@ -302,7 +302,7 @@ fn refusals_do_not_starve() {
     let stage = Stage::new(ENDLESS);
     let call = stage
         .guard
-        .call(|_| core::future::ready(Ok::<_, Scripted>(())));
+        .call(|_| std::future::ready(Ok::<_, Scripted>(())));
     assert_eq!(poll_once(call.ruled(Refuses)), (false, 1));
 
     let plan = Plan::new(ENDLESS).with_rules(Refuses);
@@ -317,7 +317,7 @@ fn refusals_do_not_starve() {
 fn a_timer_that_never_waits_does_not_starve() {
     let world = World::new();
     let guard = hostile(&world, Manner::Instantly, BOUNDED);
-    let pends = |_| core::future::pending::<Result<(), Scripted>>();
+    let pends = |_| std::future::pending::<Result<(), Scripted>>();
     let (ready, wakes) = poll_once(guard.call(pends));
     assert!(!ready && wakes == 1);
     assert!(guard.timer().sleeps.take() < 100);
@@ -390,6 +390,6 @@ fn a_call_is_send_when_its_parts_are() {
     let stage = Stage::new(INSTANT);
     let unsend_timer = stage
         .guard
-        .call(|_| core::future::ready(std::io::Result::Ok(())));
+        .call(|_| std::future::ready(std::io::Result::Ok(())));
     unsend_timer.is_not_send();
 }

@@ -91,7 +91,7 @@ fn a_foreign_cancellation_is_permanent() {
     let mut attempts = 0;
     let call = stage.guard.call(|_| {
         attempts += 1;
-        core::future::ready(Err::<(), _>(std::io::Error::other(
+        std::future::ready(Err::<(), _>(std::io::Error::other(
             "operation was cancelled",
         )))
     });

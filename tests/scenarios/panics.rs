@@ -1,10 +1,10 @@
 //! Panics of foreign code: they propagate, and nothing leaks.
 
-use core::cell::Cell;
-use core::future::poll_fn;
-use core::panic::AssertUnwindSafe;
-use core::time::Duration;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::panic::{catch_unwind, resume_unwind};
+use std::time::Duration;
 
 use steadfast::{
     Attempt, Budget, Event, EventKind, Listener, Policy, Ratio, Retry, Rules, Verdict,
@@ -128,14 +128,14 @@ fn a_panicking_operation_leaks_nothing() {
     survives(|stage, _| {
         let call = stage
             .guard
-            .call(|_| -> core::future::Ready<Result<(), Scripted>> { blow_up() });
+            .call(|_| -> std::future::Ready<Result<(), Scripted>> { blow_up() });
         let _ = stage.world.block_on(call);
     });
     // While that is polled.
     survives(|stage, _| {
         let call = stage
             .guard
-            .call(|_| poll_fn(|_| -> core::task::Poll<Result<(), Scripted>> { blow_up() }));
+            .call(|_| poll_fn(|_| -> std::task::Poll<Result<(), Scripted>> { blow_up() }));
         let _ = stage.world.block_on(call);
     });
     // After a wait, in the second attempt.

@@ -1,6 +1,6 @@
 //! The same calls on real runtimes.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use steadfast::{
     AnyError, Backoff, Breaker, BreakerState, Budget, Guard, Jitter, Plan, Policy, Reason,
@@ -19,7 +19,7 @@ const TOLD: &str = "Attempt#1 Retrying#2 Attempt#2 Retrying#3 Attempt#3 Succeede
 /// Hangs, fails, succeeds: a timeout, two waits and a value.
 async fn operate(attempt: steadfast::Attempt) -> Result<u32, Fault> {
     match attempt.number() {
-        1 => core::future::pending().await,
+        1 => std::future::pending().await,
         2 => Err(Fault::Transient),
         number => Ok(number),
     }
@@ -104,7 +104,7 @@ fn a_guard_outlives_its_runtime() {
         // Cancelled by the runtime that goes away.
         runtime.spawn(async {
             LASTING
-                .call(|_| core::future::pending::<Result<(), Fault>>())
+                .call(|_| std::future::pending::<Result<(), Fault>>())
                 .await
         });
     }
@@ -132,8 +132,8 @@ const TRIPS: Breaker = Breaker::DEFAULT
     .with_probes(1, 1)
     .with_jitter(Jitter::None);
 
-fn fail<T>(_: T) -> core::future::Ready<Result<u32, Fault>> {
-    core::future::ready(Err(Fault::Transient))
+fn fail<T>(_: T) -> std::future::Ready<Result<u32, Fault>> {
+    std::future::ready(Err(Fault::Transient))
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn an_older_clock_cannot_wedge_a_guard() {
         let after = refused.retry_after().expect("a hint");
         assert!(after <= secs(15), "{after:?}");
         tokio::time::advance(after).await;
-        let ready = FORGOTTEN.call(|_| core::future::ready(Ok::<_, Fault>(1)));
+        let ready = FORGOTTEN.call(|_| std::future::ready(Ok::<_, Fault>(1)));
         assert_eq!(ready.await.expect("a value"), 1);
     });
 }
@@ -192,7 +192,7 @@ fn a_clock_that_steps_back_is_survived() {
     let guard = guard(&world, policy);
     let back = |span| {
         world.step_back(span);
-        core::future::ready(Err::<u32, _>(Scripted::Failed(Fault::Transient)))
+        std::future::ready(Err::<u32, _>(Scripted::Failed(Fault::Transient)))
     };
     let error = world
         .block_on(guard.call(|_| back(secs(60))))
@@ -204,7 +204,7 @@ fn a_clock_that_steps_back_is_survived() {
     world.step_back(secs(3_600));
     assert!(breaker.retry_after(world.now()) <= Some(secs(15)));
     // The first who asks has the break counted anew, and it ends.
-    let ready = || guard.call(|_| core::future::ready(Ok::<_, Scripted>(1)));
+    let ready = || guard.call(|_| std::future::ready(Ok::<_, Scripted>(1)));
     world.block_on(ready()).expect_err("a refusal");
     world.advance(secs(15));
     assert_eq!(world.block_on(ready()).expect("a value"), 1);
@@ -227,7 +227,7 @@ fn a_thousand_first_waits_all_differ() {
             Guard::try_on(world.timer(), plan).expect("a policy that works");
         let wait = |_| {
             let start = world.elapsed();
-            let call = guard.call(|_| core::future::ready(Err::<(), _>(())));
+            let call = guard.call(|_| std::future::ready(Err::<(), _>(())));
             world.block_on(call).expect_err("a failure");
             world.elapsed().saturating_sub(start)
         };

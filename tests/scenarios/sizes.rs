@@ -1,7 +1,7 @@
 //! What a call, its error and what it tells take in bytes.
 
-use core::convert::Infallible;
-use core::future::{Ready, ready};
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 
 use steadfast::tokio::{Guard, Tokio};
 use steadfast::{Breaker, CallError, Event, Policy, Timer, Verdict};

@@ -1,6 +1,6 @@
 //! What the scenarios share: virtual time with a guard on it.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use steadfast::{
     Backoff, Breaker, ByError, Event, EventKind, Guard, Instant, Jitter, NoRules, Outcome, Plan,
@@ -120,7 +120,7 @@ impl Stage {
     #[track_caller]
     pub(crate) fn tokens(&self) -> usize {
         let budget = self.guard.budget().expect("a budget");
-        let taken: Vec<_> = core::iter::from_fn(|| budget.take(self.world.now())).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| budget.take(self.world.now())).collect();
         taken.len()
     }
 

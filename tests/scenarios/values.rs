@@ -1,6 +1,6 @@
 //! What a caller gets: values, failed values, outcomes and their log.
 
-use core::time::Duration;
+use std::time::Duration;
 
 use steadfast::{Budget, Ending, Kind, Reason, Verdict};
 use steadfast_testing::{Fault, Scripted};
@@ -174,7 +174,7 @@ fn the_error_says_everything_once() {
     assert_eq!(error.elapsed(), ms(200));
     assert_eq!(error.last_verdict(), Verdict::TRANSIENT);
     assert_eq!(error.policy(), Some("search"));
-    let source = core::error::Error::source(&error).expect("the operation's own");
+    let source = std::error::Error::source(&error).expect("the operation's own");
     assert_eq!(source.to_string(), "a transient fault");
 }
 

@@ -1,5 +1,5 @@
-use core::pin::pin;
-use core::task::Waker;
+use std::pin::pin;
+use std::task::Waker;
 use std::thread;
 
 use steadfast_core::{Meaning, Verdict};
@@ -23,10 +23,10 @@ impl Clock for NoTime {
 }
 
 impl Timer for NoTime {
-    type Sleep = core::future::Pending<()>;
+    type Sleep = std::future::Pending<()>;
 
     fn sleep_until(&self, _: Instant) -> Self::Sleep {
-        core::future::pending()
+        std::future::pending()
     }
 
     fn seed(&self) -> u64 {

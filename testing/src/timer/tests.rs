@@ -1,5 +1,5 @@
-use core::pin::pin;
-use core::task::Waker;
+use std::pin::pin;
+use std::task::Waker;
 
 use super::*;
 use crate::World;

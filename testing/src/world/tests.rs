@@ -1,8 +1,8 @@
-use core::cell::Cell;
-use core::future::{pending, poll_fn, ready};
-use core::panic::AssertUnwindSafe;
-use core::task::Waker;
+use std::cell::Cell;
+use std::future::{pending, poll_fn, ready};
+use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::task::Waker;
 use std::thread;
 
 use steadfast_runtime::Block;
@@ -274,7 +274,7 @@ fn another_thread_can_wake_a_task() {
         "remote",
         poll_fn(move |cx| {
             *keep.borrow_mut() = Some(cx.waker().clone());
-            if core::mem::replace(&mut polled, true) {
+            if std::mem::replace(&mut polled, true) {
                 Poll::Ready(7)
             } else {
                 Poll::Pending
