@@ -3,7 +3,7 @@
 use steadfast::{
     Backoff, Breaker, Budget, EventKind, Guard, Kind, Plan, Policy, Ratio, Reason, RetryBudget,
 };
-use steadfast_testing::{Fault, World};
+use steadfast_testing::{Fault, Script, World};
 
 use crate::stage::{INSTANT, Stage, TOUCHY, TRANSIENT, backoff, guard, ms, secs};
 
@@ -92,6 +92,28 @@ fn a_shared_budget_earns_from_single_attempts() {
         answer.expect("a value");
         assert_eq!(SHARED.take(world.now()).is_some(), call == 10);
     }
+}
+
+// core-06.9: a `static` is the name, and the compiler keeps it unique.
+#[test]
+fn guards_of_one_static_share_its_tokens() {
+    static SHARED: RetryBudget = RetryBudget::new(Budget::new(Ratio::percent(10), 0));
+    let world = World::new();
+    let guard = || -> crate::stage::Virtual {
+        let plan = Plan::new(INSTANT.with_attempts(2)).with_budget(&SHARED);
+        Guard::try_on(world.timer(), plan).expect("a policy")
+    };
+    let reason = |guard: &crate::stage::Virtual| {
+        let script: Script<()> = Script::on(world.timer())
+            .fails(Fault::Transient)
+            .repeats_last();
+        world
+            .block_on(guard.call(|_| script.next()).outcome())
+            .reason()
+    };
+    // One token for both.
+    assert_eq!(reason(&guard()), Reason::AttemptsExhausted);
+    assert_eq!(reason(&guard()), Reason::BudgetExhausted);
 }
 
 // core-06.14

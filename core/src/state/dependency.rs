@@ -154,8 +154,11 @@ impl<M: Memory> Dependency<M> {
     pub fn draw(&self, seed: impl FnOnce() -> u64) -> u32 {
         let mut own = self.seed.load();
         if own == 0 {
-            // Zero means "not seeded", and the lowest bit is a small price.
-            let fresh = self.fixed_seed.unwrap_or_else(seed) | 1;
+            // Zero means "not seeded".
+            let fresh = match self.fixed_seed.unwrap_or_else(seed) {
+                0 => u64::MAX,
+                given => given,
+            };
             own = match self.seed.compare_exchange(0, fresh) {
                 Ok(_) => fresh,
                 Err(first) => first,

@@ -234,6 +234,21 @@ fn a_budget_is_refused_alone() {
     let _ = Budget::new(Ratio::ZERO, 1).checked();
 }
 
+// core-06.8: NaN and a negative floor cannot be written down.
+#[test]
+fn a_fraction_is_a_share() {
+    for ppm in [0, 1_010_000, u32::MAX] {
+        let problems = Budget::new(Ratio::ppm(ppm), 3).validate();
+        assert_eq!(
+            problems.map_err(|found| found.contains(Problem::BudgetFractionOutOfRange)),
+            Err(true)
+        );
+    }
+    for ppm in [1, 1_000_000] {
+        assert!(Budget::new(Ratio::ppm(ppm), 3).validate().is_ok());
+    }
+}
+
 #[test]
 fn an_error_shows_what_would_happen() {
     let error = Policy::DEFAULT
