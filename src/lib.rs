@@ -5,12 +5,12 @@
 
 pub use steadfast_core::{
     AnyError, Attempt, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError, CallError,
-    CircuitBreaker, Classify, Clock, Dependency, Ending, Event, EventKind, Explanation, Instant,
-    Jitter, Kind, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules, Outcome, Policy,
-    PolicyError, Problem, Problems, Ratio, Reason, Retry, RetryBudget, Rules, Shared, Verdict,
-    Warning,
+    CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind, Explanation, Instant,
+    Jitter, Journal, Kind, Lent, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules,
+    Outcome, Permit, Policy, PolicyError, Problem, Problems, Ratio, Reason, Refusal, Report, Retry,
+    RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning, Word, random,
 };
-pub use steadfast_runtime::{Block, Call, Guard, Plan, StaticTimer, Timer};
+pub use steadfast_runtime::{Block, Call, Guard, Plan, Prepared, StaticTimer, Timer};
 
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]

@@ -23,7 +23,8 @@ use crate::verdict::Verdict;
 #[diagnostic::on_unimplemented(
     message = "the guard's classifier cannot say what `{O}` means",
     label = "the operation gives `{O}`, which this guard's classifier does not take",
-    note = "give the guard a classifier for this outcome: `Guard::classified(POLICY, AnyError)` retries every error, `Guard::classified(POLICY, f)` asks `fn f(outcome: &Result<T, E>) -> Verdict`"
+    note = "every error worth a retry: `static G: Guard<AnyError> = Guard::classified(POLICY, AnyError);`",
+    note = "your own rule: `static G: Guard<fn(&{O}) -> Verdict> = Guard::classified(POLICY, rule);`"
 )]
 pub trait Classify<O> {
     /// Says what `outcome` means.
@@ -72,8 +73,8 @@ impl<O, C: Classify<O>> Classify<O> for Lent<'_, C> {
     message = "`{Self}` does not say which of its errors are worth a retry",
     label = "the error type of this operation has no meaning yet",
     note = "if the type is yours: `impl steadfast::Meaning for {Self}`",
-    note = "if every error is worth a retry: `Guard::classified(POLICY, AnyError)`",
-    note = "otherwise: `Guard::classified(POLICY, f)` with `fn f(outcome: &Result<T, {Self}>) -> Verdict`, for one call `guard.call_classified(f, ..)`"
+    note = "if every error is worth a retry: `static G: Guard<AnyError> = Guard::classified(POLICY, AnyError);`",
+    note = "otherwise: `static G: Guard<fn(&Result<T, {Self}>) -> Verdict> = Guard::classified(POLICY, rule);`"
 )]
 pub trait Meaning {
     /// Says what this error means.
@@ -93,30 +94,36 @@ impl Meaning for core::convert::Infallible {
     }
 }
 
-/// By kind: what a network or a busy system may do once is transient.
+/// By kind: what the caller got wrong is permanent, anything else transient.
 ///
-/// Transient: refused, reset, aborted, not connected, broken pipe, timed out,
-/// interrupted, would block, unexpected end, host or network unreachable,
-/// network down. Everything else is permanent.
+/// Permanent: not found, permission denied, already exists, invalid input or
+/// data, unsupported, not a directory, is a directory, directory not empty,
+/// read-only, file too large, invalid name, not seekable, other devices, too
+/// many links, too long a list of arguments. A resolver that fails, a network
+/// that is down and everything the standard library has no name for may go
+/// better next time.
 #[cfg(feature = "std")]
 impl Meaning for std::io::Error {
     fn verdict(&self) -> Verdict {
         use std::io::ErrorKind as Is;
         match self.kind() {
-            Is::ConnectionRefused
-            | Is::ConnectionReset
-            | Is::ConnectionAborted
-            | Is::NotConnected
-            | Is::BrokenPipe
-            | Is::TimedOut
-            | Is::Interrupted
-            | Is::WouldBlock
-            | Is::UnexpectedEof
-            | Is::HostUnreachable
-            | Is::NetworkUnreachable
-            | Is::NetworkDown
-            | Is::ResourceBusy => Verdict::TRANSIENT,
-            _ => Verdict::PERMANENT,
+            Is::NotFound
+            | Is::PermissionDenied
+            | Is::AlreadyExists
+            | Is::InvalidInput
+            | Is::InvalidData
+            | Is::Unsupported
+            | Is::NotADirectory
+            | Is::IsADirectory
+            | Is::DirectoryNotEmpty
+            | Is::ReadOnlyFilesystem
+            | Is::FileTooLarge
+            | Is::InvalidFilename
+            | Is::NotSeekable
+            | Is::CrossesDevices
+            | Is::TooManyLinks
+            | Is::ArgumentListTooLong => Verdict::PERMANENT,
+            _ => Verdict::TRANSIENT,
         }
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::reason::Reason;
 use crate::time::nanos;
-use crate::verdict::{Kind, Verdict};
+use crate::verdict::{Code, Verdict};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,7 +15,8 @@ pub enum EventKind {
     Attempt,
     /// A retry is about to wait. Number: the attempt to come; delay: the wait.
     Retrying,
-    /// An attempt held its thread for a second or more past its own bound.
+    /// An attempt ended by itself a second or more past its own bound: it held
+    /// its thread, or its executor was held up.
     Overran,
     /// The breaker opened.
     BreakerOpened,
@@ -58,7 +59,10 @@ impl EventKind {
         }
     }
 
-    /// Tells whether it ends a call; every call has exactly one such event.
+    /// Tells whether it ends a call.
+    ///
+    /// Every call has exactly one such event, unless it is dropped or the hook
+    /// before an attempt fails: then it has none.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(
@@ -99,13 +103,12 @@ const NONE: u64 = u64::MAX;
 ///     .with_delay(Duration::from_millis(200));
 /// assert_eq!(event.to_string(), "[api] Retrying #2 Ok (0ms) +200ms");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     kind: EventKind,
     reason: Option<Reason>,
     // The verdict taken apart and plain nanoseconds keep it in a cache line.
-    verdict_kind: Kind,
-    self_imposed: bool,
+    verdict: Code,
     number: u32,
     pushback: u64,
     policy: Option<&'static str>,
@@ -121,10 +124,9 @@ impl Event {
         Self {
             kind,
             reason: None,
-            verdict_kind: Kind::Ok,
-            self_imposed: false,
+            verdict: Verdict::OK.parts().1,
             number,
-            pushback: NONE,
+            pushback: Verdict::OK.parts().0,
             policy: None,
             error: None,
             duration: 0,
@@ -144,10 +146,9 @@ impl Event {
     /// Returns the event with the most recent verdict.
     #[must_use]
     pub const fn with_verdict(self, verdict: Verdict) -> Self {
-        let (pushback, verdict_kind, self_imposed) = verdict.parts();
+        let (pushback, verdict) = verdict.parts();
         Self {
-            verdict_kind,
-            self_imposed,
+            verdict,
             pushback,
             ..self
         }
@@ -196,7 +197,7 @@ impl Event {
         self.kind
     }
 
-    /// Returns the attempt it is about, the first being 1.
+    /// Returns the attempt it is about, made or to come, the first being 1.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
@@ -205,7 +206,7 @@ impl Event {
     /// Returns the most recent verdict; Ok before there was any.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
-        Verdict::from_parts(self.pushback, self.verdict_kind, self.self_imposed)
+        Verdict::from_parts(self.pushback, self.verdict)
     }
 
     /// Returns the name of the policy, if it has one.
@@ -254,13 +255,26 @@ impl Event {
     }
 }
 
+/// As its text.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// `[policy] Kind #number Verdict error (duration) +delay`, what is absent left out.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.policy {
             write!(f, "[{name}] ")?;
         }
-        write!(f, "{} #{} {}", self.kind, self.number, self.verdict_kind)?;
+        write!(
+            f,
+            "{} #{} {}",
+            self.kind,
+            self.number,
+            self.verdict().kind()
+        )?;
         if let Some(error) = self.error {
             write!(f, " {}", short_name(error))?;
         }

@@ -36,7 +36,7 @@ pub use breaker_state::BreakerState;
 pub use call::attempt::{Attempt, Retry};
 pub use call::error::CallError;
 pub use call::log::{AttemptLog, Ending, Journal, LogEntry};
-pub use call::machine::{Machine, Order, Surroundings, Terms};
+pub use call::machine::{Machine, Order, Surroundings};
 pub use call::outcome::{Conclude, Outcome};
 pub use call::report::Report;
 pub use call::rules::{NoRules, Rules};

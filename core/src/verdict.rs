@@ -39,6 +39,10 @@ impl fmt::Display for Kind {
     }
 }
 
+/// A kind and who refused, in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Code(u8);
+
 /// The word for "no pushback".
 const NONE: u64 = u64::MAX;
 
@@ -86,16 +90,27 @@ impl Verdict {
     }
 
     /// Takes the verdict apart, so that tight values can hold it unpadded.
-    pub(crate) const fn parts(self) -> (u64, Kind, bool) {
-        (self.pushback, self.kind, self.self_imposed)
+    pub(crate) const fn parts(self) -> (u64, Code) {
+        let kind = match self.kind {
+            Kind::Ok => 0,
+            Kind::Transient => 1,
+            Kind::Throttled => 2,
+            Kind::Permanent => 3,
+        };
+        (self.pushback, Code(kind | (self.self_imposed as u8) << 2))
     }
 
     /// Puts a verdict together again.
-    pub(crate) const fn from_parts(pushback: u64, kind: Kind, self_imposed: bool) -> Self {
+    pub(crate) const fn from_parts(pushback: u64, code: Code) -> Self {
         Self {
             pushback,
-            kind,
-            self_imposed,
+            kind: match code.0 & 0b11 {
+                0 => Kind::Ok,
+                1 => Kind::Transient,
+                2 => Kind::Throttled,
+                _ => Kind::Permanent,
+            },
+            self_imposed: code.0 & 0b100 != 0,
         }
     }
 

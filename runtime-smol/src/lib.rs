@@ -12,13 +12,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::LazyLock;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use std::time::Instant as StdInstant;
 
 use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};
-use steadfast_runtime::{Block, StaticTimer, Timer, system_seed};
+use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
 
 /// A guard on smol's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Guard<Smol, C, R, L>;
@@ -27,12 +25,9 @@ pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Gu
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Smol;
 
-/// Where the clock starts: one epoch for the whole process.
-static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
-
 impl Clock for Smol {
     fn now(&self) -> Instant {
-        Instant::ZERO.saturating_add(EPOCH.elapsed())
+        from_system(StdInstant::now())
     }
 }
 
@@ -40,15 +35,12 @@ impl Timer for Smol {
     type Sleep = SmolSleep;
 
     fn sleep_until(&self, at: Instant) -> SmolSleep {
-        let timer = EPOCH
-            .checked_add(Duration::from_nanos(at.as_nanos()))
-            .map_or_else(async_io::Timer::never, async_io::Timer::at);
+        let timer = to_system(at).map_or_else(async_io::Timer::never, async_io::Timer::at);
         SmolSleep(timer)
     }
 
     fn rearm(&self, mut sleep: Pin<&mut Option<SmolSleep>>, at: Instant) {
-        let due = EPOCH.checked_add(Duration::from_nanos(at.as_nanos()));
-        match (sleep.as_mut().as_pin_mut(), due) {
+        match (sleep.as_mut().as_pin_mut(), to_system(at)) {
             (Some(mut armed), Some(due)) => armed.0.set_at(due),
             _ => sleep.set(Some(self.sleep_until(at))),
         }
@@ -84,6 +76,8 @@ impl Future for SmolSleep {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

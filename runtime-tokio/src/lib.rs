@@ -13,13 +13,15 @@
 //! # }
 //! ```
 
-use std::pin::Pin;
-use std::sync::LazyLock;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use std::time::Instant as StdInstant;
 
+use pin_project_lite::pin_project;
 use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};
-use steadfast_runtime::{Block, StaticTimer, Timer, system_seed};
+use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 
 /// A guard on tokio's timer.
@@ -27,43 +29,40 @@ pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Gu
 
 /// Tokio's clock and timer wheel; follows `tokio::time::pause`.
 ///
-/// Works on every runtime of the process and across runtimes. Like every timer
-/// of tokio it has to be used inside one, with time enabled.
+/// Works on every runtime of the process, one after the other and side by side; a
+/// call that has begun in one has to end there. Like every timer of tokio it has
+/// to be used inside one, with time enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tokio;
-
-/// Where the clock starts: one epoch for the whole process.
-static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
 
 /// What cannot be represented is as good as never.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 fn to_tokio(at: Instant) -> TokioInstant {
-    let epoch = *EPOCH;
-    epoch
-        .checked_add(Duration::from_nanos(at.as_nanos()))
-        .unwrap_or_else(|| epoch + FAR)
-        .into()
+    match to_system(at) {
+        Some(at) => at.into(),
+        None => TokioInstant::now() + FAR,
+    }
 }
 
 impl Clock for Tokio {
     fn now(&self) -> Instant {
-        let epoch = *EPOCH;
-        let now = TokioInstant::now().into_std();
-        Instant::ZERO.saturating_add(now.saturating_duration_since(epoch))
+        from_system(TokioInstant::now().into_std())
     }
 }
 
 impl Timer for Tokio {
-    type Sleep = Sleep;
+    type Sleep = TokioSleep;
 
-    fn sleep_until(&self, at: Instant) -> Sleep {
-        sleep_until(to_tokio(at))
+    fn sleep_until(&self, at: Instant) -> TokioSleep {
+        TokioSleep {
+            sleep: sleep_until(to_tokio(at)),
+        }
     }
 
-    fn rearm(&self, mut sleep: Pin<&mut Option<Sleep>>, at: Instant) {
+    fn rearm(&self, mut sleep: Pin<&mut Option<TokioSleep>>, at: Instant) {
         match sleep.as_mut().as_pin_mut() {
-            Some(sleep) => sleep.reset(to_tokio(at)),
+            Some(armed) => armed.project().sleep.reset(to_tokio(at)),
             None => sleep.set(Some(self.sleep_until(at))),
         }
     }
@@ -75,6 +74,26 @@ impl Timer for Tokio {
 
 impl StaticTimer for Tokio {
     const TIMER: Self = Self;
+}
+
+pin_project! {
+    /// A sleep of [`Tokio`].
+    #[derive(Debug)]
+    #[must_use = "a sleep does nothing unless it is awaited"]
+    pub struct TokioSleep {
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl Future for TokioSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // An attempt that uses up the task's budget at every poll must not hold
+        // off the bound that would cut it.
+        pin!(unconstrained(self.project().sleep)).poll(cx)
+    }
 }
 
 /// Holds the thread for real, also while tokio's clock is paused.
@@ -110,6 +129,38 @@ mod tests {
         let never = Tokio.sleep_until(Instant::MAX);
         let waited = tokio::time::timeout(MS(86_400_000), never).await;
         assert!(waited.is_err());
+    }
+
+    // The process asks this clock first a while after another one was paused.
+    #[test]
+    fn a_clock_paused_early_still_moves() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        std::thread::sleep(MS(20));
+        runtime.block_on(async {
+            let before = Tokio.now();
+            tokio::time::advance(MS(1)).await;
+            assert_eq!(Tokio.now().saturating_since(before), MS(1));
+        });
+    }
+
+    #[tokio::test]
+    async fn a_busy_task_does_not_hold_off_its_bound() {
+        let mut sleep = pin!(Tokio.sleep_until(Tokio.now().saturating_add(MS(3))));
+        let busy = async {
+            loop {
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let mut busy = pin!(busy);
+        std::future::poll_fn(|cx| {
+            assert!(busy.as_mut().poll(cx).is_pending());
+            sleep.as_mut().poll(cx)
+        })
+        .await;
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,9 +1,10 @@
 //! The driver that holds its thread.
 
-use steadfast_core::{Attempt, CallError, Classify, Instant, Lent, Listener, Memory, Rules};
+use steadfast_core::{Attempt, CallError, Classify, Conclude, Journal, Listener, Memory, Rules};
 
 use crate::conduct::Turn;
 use crate::guard::Guard;
+use crate::prepared::Prepared;
 use crate::timer::{Block, Timer};
 
 impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
@@ -28,34 +29,47 @@ impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     /// # Errors
     ///
     /// As a call does: when it failed and its last attempt gave no value.
-    pub fn call_blocking<F, V, E>(&self, mut operation: F) -> Result<V, CallError<E>>
+    pub fn call_blocking<F, V, E>(&self, operation: F) -> Result<V, CallError<E>>
     where
         F: FnMut(Attempt) -> Result<V, E>,
         C: Classify<Result<V, E>>,
         R: Rules<V, E>,
         L: Listener,
     {
-        let mut conduct = self.conduct::<_, ()>(Lent(&self.classifier));
+        self.prepare().call_blocking(operation)
+    }
+}
+
+impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
+    /// Calls an operation that blocks, as [`Guard::call_blocking`] does.
+    pub fn call_blocking<F, V, E>(self, mut operation: F) -> J::Output
+    where
+        F: FnMut(Attempt) -> Result<V, E>,
+        C: Classify<Result<V, E>>,
+        R: Rules<V, E>,
+        L: Listener,
+        J: Conclude<V, E>,
+    {
+        let mut conduct = self.conduct;
+        let timer = conduct.timer;
         let mut last = None;
-        let mut now = self.timer().now();
+        let mut now = timer.now();
         loop {
             match conduct.next(&mut now, &mut last) {
                 Turn::Run(attempt, _) => {
                     let outcome = operation(attempt);
                     conduct.judge(&mut now, outcome, &mut last);
                 }
-                Turn::Wait(at) => now = self.wait(at),
+                Turn::Wait(at) => {
+                    timer.block_until(at);
+                    // A wait that was served counts: a clock that stands still,
+                    // paused by a test, must not hold the thread for ever.
+                    now = timer.now().max(at);
+                }
                 Turn::Cut => conduct.cut::<V, E>(now),
                 Turn::Again => {}
                 Turn::Finish => return conduct.conclude(now, last),
             }
         }
-    }
-
-    /// A clock that stands still (paused by a test) must not hold the thread
-    /// for ever, so a wait that was served counts.
-    fn wait(&self, at: Instant) -> Instant {
-        self.timer().block_until(at);
-        self.timer().now().max(at)
     }
 }

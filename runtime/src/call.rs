@@ -9,7 +9,6 @@ use core::time::Duration;
 use pin_project_lite::pin_project;
 use steadfast_core::{
     Attempt, AttemptLog, Classify, Conclude, Instant, Journal, Listener, Memory, Rules, Shared,
-    Terms,
 };
 
 use crate::conduct::{Conduct, Turn};
@@ -25,9 +24,9 @@ pin_project! {
     /// The future of one guarded call, and the builder of what belongs to it.
     ///
     /// Made by [`Guard::call`](crate::Guard::call). Nothing happens, and no
-    /// deadline runs, before it is polled. Dropping it cancels the call and
-    /// leaves breaker and budget as if it had never been admitted. It is `Send`
-    /// exactly when its parts are, and allocates nothing.
+    /// deadline runs, before it is polled. Dropping it cancels the call: the
+    /// attempt in flight leaves breaker and budget as if it had never been
+    /// admitted. It is `Send` exactly when its parts are, and allocates nothing.
     #[must_use = "a call does nothing unless it is awaited"]
     pub struct Call<'g, T, F, Fut, C, R, L, M = Shared, J = ()>
     where
@@ -50,13 +49,14 @@ pin_project! {
     }
 }
 
-impl<'g, T, F, Fut, C, R, L, M> Call<'g, T, F, Fut, C, R, L, M>
+impl<'g, T, F, Fut, C, R, L, M, J> Call<'g, T, F, Fut, C, R, L, M, J>
 where
     T: Timer,
     Fut: Future,
     M: Memory,
+    J: Journal,
 {
-    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, ()>, operation: F) -> Self {
+    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J>, operation: F) -> Self {
         Self {
             attempt: None,
             sleep: None,
@@ -68,106 +68,56 @@ where
         }
     }
 
-    /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
-    /// never an error by itself.
-    pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog> {
-        let conduct = self.conduct;
-        Call {
-            attempt: self.attempt,
-            sleep: self.sleep,
-            armed: self.armed,
-            waiting: self.waiting,
-            last: self.last,
-            operation: self.operation,
-            conduct: Conduct {
-                timer: conduct.timer,
-                machine: conduct.machine.with_journal(),
-                classifier: conduct.classifier,
-                rules: conduct.rules,
-                listener: conduct.listener,
-            },
-        }
-    }
-}
-
-impl<'g, T, F, Fut, C, R, L, M, J> Call<'g, T, F, Fut, C, R, L, M, J>
-where
-    T: Timer,
-    Fut: Future,
-    M: Memory,
-    J: Journal,
-{
     /// Says that the operation must not be repeated: one attempt, no retry.
-    pub fn once(mut self) -> Self {
-        self.conduct.machine.tighten(Terms {
-            within: None,
-            once: true,
-        });
-        self
+    pub fn once(self) -> Self {
+        Self::new(self.conduct.once(), self.operation)
     }
 
     /// Bounds this call, if that is less than the policy's deadline.
     ///
-    /// The time starts at the first poll.
-    pub fn within(mut self, bound: Duration) -> Self {
-        self.conduct.machine.tighten(Terms {
-            within: Some(bound),
-            once: false,
-        });
-        self
+    /// The time starts at the first poll. An attempt that this bound cuts short
+    /// counts against the dependency like any other that is cut.
+    pub fn within(self, bound: Duration) -> Self {
+        Self::new(self.conduct.within(bound), self.operation)
     }
 
     /// Lets `listener` hear this call's events, after the guard's own.
     ///
     /// ```
-    /// # use steadfast_runtime::{Guard, StdTimer};
-    /// # use steadfast_core::{Event, Listener, Policy};
-    /// # struct Recorder;
-    /// # impl Listener for Recorder { fn on_event(&self, _: &Event) {} }
-    /// # static GUARD: Guard<StdTimer> = Guard::new(Policy::DEFAULT);
-    /// # async fn fetch() -> std::io::Result<u32> { Ok(1) }
+    /// use steadfast_core::{Event, Listener, Policy};
+    /// use steadfast_runtime::{Guard, StdTimer};
+    ///
+    /// struct Printer;
+    ///
+    /// impl Listener for Printer {
+    ///     fn on_event(&self, event: &Event) {
+    ///         println!("{event}");
+    ///     }
+    /// }
+    ///
+    /// static GUARD: Guard<StdTimer> = Guard::new(Policy::DEFAULT);
+    ///
+    /// async fn fetch() -> std::io::Result<u32> {
+    ///     Ok(1)
+    /// }
+    ///
     /// # async fn example() {
-    /// let recorder = Recorder;
-    /// let answer = GUARD.call(|_| fetch()).listen(&recorder).await;
+    /// let answer = GUARD.call(|_| fetch()).listen(&Printer).await;
     /// # }
     /// ```
     pub fn listen<K: Listener>(self, listener: K) -> Call<'g, T, F, Fut, C, R, (L, K), M, J> {
-        let conduct = self.conduct;
-        Call {
-            attempt: self.attempt,
-            sleep: self.sleep,
-            armed: self.armed,
-            waiting: self.waiting,
-            last: self.last,
-            operation: self.operation,
-            conduct: Conduct {
-                timer: conduct.timer,
-                machine: conduct.machine,
-                classifier: conduct.classifier,
-                rules: conduct.rules,
-                listener: (conduct.listener, listener),
-            },
-        }
+        Call::new(self.conduct.heard_by(listener), self.operation)
     }
 
     /// Uses other hooks and another delay rule than the guard's.
     pub fn ruled<S>(self, rules: S) -> Call<'g, T, F, Fut, C, S, L, M, J> {
-        let conduct = self.conduct;
-        Call {
-            attempt: self.attempt,
-            sleep: self.sleep,
-            armed: self.armed,
-            waiting: self.waiting,
-            last: self.last,
-            operation: self.operation,
-            conduct: Conduct {
-                timer: conduct.timer,
-                machine: conduct.machine,
-                classifier: conduct.classifier,
-                rules,
-                listener: conduct.listener,
-            },
-        }
+        Call::new(self.conduct.ruled(rules), self.operation)
+    }
+
+    /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
+    /// never an error by itself.
+    pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog> {
+        Call::new(self.conduct.logged(), self.operation)
     }
 }
 

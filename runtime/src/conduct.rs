@@ -1,10 +1,11 @@
 //! What the drivers share: carrying out orders, short of running the operation.
 
 use core::any::type_name;
+use core::time::Duration;
 
 use steadfast_core::{
-    Attempt, Classify, Conclude, Ending, Instant, Journal, Listener, Machine, Memory, Order, Rules,
-    Surroundings, Verdict,
+    Attempt, AttemptLog, Classify, Conclude, Ending, Instant, Journal, Listener, Machine, Memory,
+    Order, Rules, Surroundings, Verdict,
 };
 
 use crate::timer::Timer;
@@ -42,6 +43,60 @@ macro_rules! around {
             seed: || $conduct.timer.seed(),
         }
     };
+}
+
+impl<'g, T, M: Memory, C, R, L, J> Conduct<'g, T, M, C, R, L, J> {
+    pub(crate) fn classified<D>(self, classifier: D) -> Conduct<'g, T, M, D, R, L, J> {
+        Conduct {
+            timer: self.timer,
+            machine: self.machine,
+            classifier,
+            rules: self.rules,
+            listener: self.listener,
+        }
+    }
+
+    pub(crate) fn ruled<S>(self, rules: S) -> Conduct<'g, T, M, C, S, L, J> {
+        Conduct {
+            timer: self.timer,
+            machine: self.machine,
+            classifier: self.classifier,
+            rules,
+            listener: self.listener,
+        }
+    }
+
+    pub(crate) fn heard_by<K>(self, listener: K) -> Conduct<'g, T, M, C, R, (L, K), J> {
+        Conduct {
+            timer: self.timer,
+            machine: self.machine,
+            classifier: self.classifier,
+            rules: self.rules,
+            listener: (self.listener, listener),
+        }
+    }
+}
+
+impl<'g, T, M: Memory, C, R, L, J: Journal> Conduct<'g, T, M, C, R, L, J> {
+    pub(crate) fn logged(self) -> Conduct<'g, T, M, C, R, L, AttemptLog> {
+        Conduct {
+            timer: self.timer,
+            machine: self.machine.with_journal(),
+            classifier: self.classifier,
+            rules: self.rules,
+            listener: self.listener,
+        }
+    }
+
+    pub(crate) fn once(mut self) -> Self {
+        self.machine.make_once();
+        self
+    }
+
+    pub(crate) fn within(mut self, bound: Duration) -> Self {
+        self.machine.tighten(bound);
+        self
+    }
 }
 
 impl<T, M, C, R, L, J> Conduct<'_, T, M, C, R, L, J>

@@ -6,14 +6,14 @@ use core::fmt;
 use core::future::Future;
 
 use steadfast_core::{
-    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Journal,
-    Lent, Listener, Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared,
-    Terms,
+    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Lent,
+    Listener, Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared,
 };
 
 use crate::call::Call;
 use crate::conduct::Conduct;
 use crate::plan::Plan;
+use crate::prepared::Prepared;
 use crate::timer::{StaticTimer, Timer};
 
 /// A policy bound to its live state and to a runtime.
@@ -46,7 +46,7 @@ use crate::timer::{StaticTimer, Timer};
 pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
     timer: T,
     policy: Policy,
-    pub(crate) classifier: C,
+    classifier: C,
     rules: R,
     listener: L,
     live: Dependency<M>,
@@ -112,6 +112,18 @@ impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     }
 }
 
+impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
+    /// Makes a guard with a classifier of its own, of a policy that is known at
+    /// run time only.
+    ///
+    /// # Errors
+    ///
+    /// When the policy cannot work, with every problem and the worst case.
+    pub fn try_classified(policy: Policy, classifier: C) -> Result<Self, PolicyError> {
+        Self::try_on(T::TIMER, Plan::of(policy, classifier, NoRules, NoListener))
+    }
+}
+
 impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> {
     /// Makes a guard of a plan: rules, a listener, shared parts.
     ///
@@ -125,13 +137,14 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> 
         reason = "a constant cannot take a plan apart, but it is used up"
     )]
     pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
+        let policy = plan.policy_in_force().checked();
         Self {
             timer: T::TIMER,
-            policy: plan.policy.checked(),
+            policy,
             classifier: plan.classifier,
             rules: plan.rules,
             listener: plan.listener,
-            live: Dependency::with_parts(&plan.policy, plan.breaker, plan.budget, plan.seed),
+            live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
         }
     }
 }
@@ -143,9 +156,9 @@ impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     ///
     /// When the policy cannot work, with every problem and the worst case.
     pub fn try_on(timer: T, plan: Plan<C, R, L, M>) -> Result<Self, PolicyError> {
-        let policy = plan.policy.try_checked()?;
+        let policy = plan.policy_in_force().try_checked()?;
         Ok(Self {
-            live: Dependency::with_parts(&plan.policy, plan.breaker, plan.budget, plan.seed),
+            live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
             timer,
             policy,
             classifier: plan.classifier,
@@ -158,6 +171,7 @@ impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn holding_breaker(mut self, breaker: Arc<CircuitBreaker<M>>) -> Self {
+        self.policy = self.policy.with_breaker(*breaker.settings());
         self.live.hold_breaker(breaker);
         self
     }
@@ -166,11 +180,12 @@ impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn holding_budget(mut self, budget: Arc<RetryBudget<M>>) -> Self {
+        self.policy = self.policy.with_budget(*budget.law());
         self.live.hold_budget(budget);
         self
     }
 
-    /// Returns the policy.
+    /// Returns the policy, with the settings of shared parts in it.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
         &self.policy
@@ -236,10 +251,18 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         Call::new(self.conduct(classifier), operation)
     }
 
-    pub(crate) fn conduct<D, J: Journal>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, J> {
+    /// Prepares one call: what belongs to it, before its operation.
+    ///
+    /// A [`Call`] takes the same settings; this is for the lending and the
+    /// blocking form.
+    pub fn prepare(&self) -> Prepared<'_, T, Lent<'_, C>, &R, &L, M> {
+        Prepared::new(self.conduct(Lent(&self.classifier)))
+    }
+
+    fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, ()> {
         Conduct {
             timer: &self.timer,
-            machine: Machine::new(&self.policy, &self.live, Terms::default()),
+            machine: Machine::new(&self.policy, &self.live),
             classifier,
             rules: &self.rules,
             listener: &self.listener,

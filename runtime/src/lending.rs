@@ -1,17 +1,20 @@
 //! The driver that lends something to each attempt in turn.
 
-use core::future::{Future, poll_fn};
+use core::future::{Future, Pending, poll_fn};
 use core::ops::AsyncFnMut;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
-use steadfast_core::{Attempt, CallError, Classify, Instant, Lent, Listener, Memory, Rules};
+use steadfast_core::{
+    Attempt, CallError, Classify, Conclude, Instant, Journal, Listener, Memory, Rules,
+};
 
 use crate::conduct::Turn;
 use crate::guard::Guard;
+use crate::prepared::Prepared;
 use crate::timer::Timer;
 
-/// How many attempts in a row may be ready at once before others may run.
+/// How many turns are taken before others may run.
 const TURNS: u32 = 32;
 
 impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
@@ -50,11 +53,11 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     /// # Errors
     ///
     /// As a call does: when it failed and its last attempt gave no value.
-    pub async fn call_with<S, F, V, E>(
+    pub fn call_with<S, F, V, E>(
         &self,
         lent: &mut S,
-        mut operation: F,
-    ) -> Result<V, CallError<E>>
+        operation: F,
+    ) -> impl Future<Output = Result<V, CallError<E>>>
     where
         S: ?Sized,
         F: AsyncFnMut(&mut S, Attempt) -> Result<V, E>,
@@ -62,29 +65,46 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         R: Rules<V, E>,
         L: Listener,
     {
-        let mut conduct = self.conduct::<_, ()>(Lent(&self.classifier));
+        self.prepare().call_with(lent, operation)
+    }
+}
+
+impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
+    /// Calls an operation that needs something for itself, as
+    /// [`Guard::call_with`] does.
+    pub async fn call_with<S, F, V, E>(self, lent: &mut S, mut operation: F) -> J::Output
+    where
+        S: ?Sized,
+        F: AsyncFnMut(&mut S, Attempt) -> Result<V, E>,
+        C: Classify<Result<V, E>>,
+        R: Rules<V, E>,
+        L: Listener,
+        J: Conclude<V, E>,
+    {
+        let mut conduct = self.conduct;
+        let timer = conduct.timer;
         let mut sleep = pin!(None);
         let mut last = None;
-        let mut now = self.timer().now();
+        let mut now = timer.now();
         let mut turns = 0_u32;
         loop {
             match conduct.next(&mut now, &mut last) {
                 Turn::Run(attempt, at) => {
                     let ended = {
                         let attempt = pin!(operation(lent, attempt));
-                        until(self.timer(), sleep.as_mut(), at, Some(attempt)).await
+                        until(timer, sleep.as_mut(), at, Some(attempt)).await
                     };
                     if let Some(outcome) = ended {
                         conduct.judge(&mut now, outcome, &mut last);
                     } else {
-                        now = self.timer().now();
+                        now = timer.now();
                         conduct.cut::<V, E>(now);
                     }
                 }
                 Turn::Wait(at) => {
-                    let nothing = None::<Pin<&mut core::future::Pending<()>>>;
-                    until(self.timer(), sleep.as_mut(), at, nothing).await;
-                    now = self.timer().now();
+                    let nothing = None::<Pin<&mut Pending<()>>>;
+                    until(timer, sleep.as_mut(), at, nothing).await;
+                    now = timer.now();
                 }
                 Turn::Cut => conduct.cut::<V, E>(now),
                 Turn::Again => {}

@@ -20,8 +20,11 @@ mod conduct;
 mod guard;
 mod lending;
 mod plan;
+mod prepared;
 #[cfg(feature = "std-timer")]
 mod std_timer;
+#[cfg(feature = "std")]
+mod system_clock;
 #[cfg(feature = "std")]
 mod system_seed;
 mod timer;
@@ -29,8 +32,11 @@ mod timer;
 pub use call::Call;
 pub use guard::Guard;
 pub use plan::Plan;
+pub use prepared::Prepared;
 #[cfg(feature = "std-timer")]
 pub use std_timer::{StdSleep, StdTimer};
+#[cfg(feature = "std")]
+pub use system_clock::{from_system, to_system};
 #[cfg(feature = "std")]
 pub use system_seed::system_seed;
 pub use timer::{Block, StaticTimer, Timer};

@@ -55,6 +55,18 @@ impl<C, R, L, M: Memory> Plan<C, R, L, M> {
             seed: None,
         }
     }
+
+    /// The policy with the settings of the parts that replace its own.
+    pub(crate) const fn policy_in_force(&self) -> Policy {
+        let policy = match self.breaker {
+            Some(breaker) => self.policy.with_breaker(*breaker.settings()),
+            None => self.policy,
+        };
+        match self.budget {
+            Some(budget) => policy.with_budget(*budget.law()),
+            None => policy,
+        }
+    }
 }
 
 impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
@@ -102,7 +114,8 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
 
     /// Returns the plan with a breaker that other guards use, too.
     ///
-    /// It replaces the one the policy asks for.
+    /// It replaces the one the policy asks for. All guards that use it must have
+    /// the same clock; those on tokio, smol and the standard timer do.
     #[must_use]
     pub const fn with_breaker(self, breaker: &'static CircuitBreaker<M>) -> Self {
         Self {

@@ -4,12 +4,12 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
-use std::sync::LazyLock;
 use std::time::Instant as StdInstant;
 
 use futures_timer::Delay;
 use steadfast_core::{Clock, Instant};
 
+use crate::system_clock::from_system;
 use crate::system_seed::system_seed;
 use crate::timer::{Block, StaticTimer, Timer};
 
@@ -24,15 +24,12 @@ use crate::timer::{Block, StaticTimer, Timer};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StdTimer;
 
-/// Where the clock starts: one epoch for the whole process.
-static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
-
 /// What a single delay may last; a longer wait is armed again.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 impl Clock for StdTimer {
     fn now(&self) -> Instant {
-        Instant::ZERO.saturating_add(EPOCH.elapsed())
+        from_system(StdInstant::now())
     }
 }
 

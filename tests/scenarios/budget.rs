@@ -48,7 +48,7 @@ fn a_self_imposed_retry_is_free() {
     let retry = stage.only(EventKind::Retrying);
     assert_eq!(retry.delay(), Some(secs(1)));
     assert_eq!(stage.told(), "Attempt#1 Retrying#2 Attempt#2 Succeeded#2");
-    assert_eq!(outcome.into_success(), Some(1));
+    assert_eq!(outcome.into_success(), Ok(1));
 }
 
 // core-06.12, core-01.14: budgets are the guards' own, and start full.

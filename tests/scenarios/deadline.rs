@@ -156,7 +156,7 @@ fn a_spent_deadline_makes_no_attempt() {
     let _ = spent();
     assert_eq!(stage.told(), "BreakerHalfOpened#1 DeadlineExceeded#1");
     assert_eq!(script.calls(), 0);
-    assert_eq!(stage.play(&script).into_success(), Some(1));
+    assert_eq!(stage.play(&script).into_success(), Ok(1));
     assert_eq!(stage.told(), "Attempt#1 BreakerClosed#1 Succeeded#1");
 }
 
@@ -216,7 +216,7 @@ fn a_hint_beyond_the_deadline_is_handed_on() {
     let error = outcome.into_result().expect_err("a failure");
     assert_eq!(
         error.to_string(),
-        "deadline of 1s exceeded, 1 attempt in 0s; try again in 1s"
+        "no time for another attempt before the deadline of 1s, 1 attempt in 0s; try again in 1s"
     );
 }
 

@@ -21,5 +21,6 @@ mod hooks;
 mod invariants;
 mod order;
 mod panics;
+mod prepared;
 mod runtimes;
 mod values;

@@ -1,6 +1,8 @@
 //! The order of one call: what is asked, and what it is told as.
 
-use steadfast::{AnyError, Backoff, Budget, Ending, EventKind, Kind, LogEntry, Reason, Verdict};
+use steadfast::{
+    AnyError, Backoff, Budget, Ending, EventKind, Kind, LogEntry, Meaning, Reason, Verdict,
+};
 use steadfast_testing::{Fault, Scripted};
 
 use crate::stage::{INSTANT, Stage, TOUCHY, TRANSIENT, backoff, guard, ms, secs};
@@ -13,7 +15,7 @@ fn a_failure_is_retried() {
     let outcome = stage.play(&script);
     assert_eq!(stage.told(), "Attempt#1 Retrying#2 Attempt#2 Succeeded#2");
     assert_eq!(outcome.log().entries().count(), 2);
-    assert_eq!(outcome.into_success(), Some(42));
+    assert_eq!(outcome.into_success(), Ok(42));
     assert_eq!(script.calls(), 2);
 }
 
@@ -83,19 +85,23 @@ fn an_error_judged_ok_is_permanent() {
     );
 }
 
-// core-02.17: nothing of ours marks a cancellation; an error that nobody
-// declared transient is permanent, whatever it calls itself.
+// core-02.17: a cancellation that is not the caller's is an error like any
+// other, and means what its type says.
 #[test]
-fn a_foreign_cancellation_is_permanent() {
+fn a_foreign_cancellation_is_an_error() {
+    struct Cancelled;
+    impl Meaning for Cancelled {
+        fn verdict(&self) -> Verdict {
+            Verdict::PERMANENT
+        }
+    }
     let stage = Stage::new(INSTANT);
     let mut attempts = 0;
     let call = stage.guard.call(|_| {
         attempts += 1;
-        std::future::ready(Err::<(), _>(std::io::Error::other(
-            "operation was cancelled",
-        )))
+        std::future::ready(Err::<(), _>(Cancelled))
     });
-    let error = stage.world.block_on(call).expect_err("a failure");
+    let error = stage.world.block_on(call).err().expect("a failure");
     assert_eq!(error.reason(), Reason::Permanent);
     assert_eq!(attempts, 1);
 }

@@ -242,3 +242,27 @@ fn a_thousand_first_waits_all_differ() {
     assert!(seeded.iter().all(|wait| *wait < secs(1)));
     assert!(seeded[500] > ms(400) && seeded[500] < ms(600));
 }
+
+/// Uses up its task's budget at every poll, and never ends.
+async fn hog() -> Result<u32, Fault> {
+    loop {
+        tokio::task::coop::consume_budget().await;
+    }
+}
+
+#[test]
+fn a_hog_is_cut_at_its_bound() {
+    static GUARD: steadfast::tokio::Guard = steadfast::tokio::Guard::new(
+        policies::INSTANT
+            .with_attempts(1)
+            .with_attempt_timeout(ms(5)),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let called = runtime.block_on(GUARD.call(|_| hog()));
+    assert!(called.expect_err("a cut").is_timeout());
+    let lent = runtime.block_on(GUARD.call_with(&mut (), async |(), _| hog().await));
+    assert!(lent.expect_err("a cut").is_timeout());
+}

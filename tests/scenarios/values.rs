@@ -30,7 +30,7 @@ fn a_failed_value_is_returned() {
     assert_eq!(outcome.value(), Some(&503));
     assert_eq!(outcome.error(), None);
     assert_eq!(outcome.reason(), Reason::BudgetExhausted);
-    assert_eq!(outcome.clone().into_success(), None);
+    assert_eq!(outcome.clone().into_success(), Err(outcome.clone()));
     assert_eq!(outcome.into_result().expect("a reply"), 503);
 }
 
@@ -84,7 +84,7 @@ fn an_accepted_value_is_a_success() {
     let call = stage.guard.call_classified(by_status, |_| script.next());
     let outcome = stage.world.block_on(call.listen(&stage.heard).outcome());
     assert_eq!(stage.told(), "Attempt#1 Retrying#2 Attempt#2 Succeeded#2");
-    assert_eq!(outcome.into_success(), Some(200));
+    assert_eq!(outcome.into_success(), Ok(200));
 }
 
 #[test]

@@ -6,11 +6,12 @@ use core::time::Duration;
 
 use super::log::Ending;
 use super::report::Report;
+use crate::breaker_state::BreakerState;
 use crate::classify::Meaning;
 use crate::policy::span::Compact;
 use crate::reason::Reason;
 use crate::time::nanos;
-use crate::verdict::{Kind, Verdict};
+use crate::verdict::{Code, Kind, Verdict};
 
 /// The word for "unknown" in a span.
 const NONE: u64 = u64::MAX;
@@ -37,8 +38,8 @@ pub struct CallError<E> {
     reason: Reason,
     ending: Ending,
     // The verdict taken apart and plain nanoseconds keep the error small.
-    kind: Kind,
-    self_imposed: bool,
+    verdict: Code,
+    refused_in: Option<BreakerState>,
     attempts: u32,
     pushback: u64,
     elapsed: u64,
@@ -51,7 +52,7 @@ impl<E> CallError<E> {
     /// Makes the error of a call that ended as `report` says.
     #[must_use]
     pub fn new(report: &Report, error: Option<E>) -> Self {
-        let (pushback, kind, self_imposed) = report.verdict.parts();
+        let (pushback, verdict) = report.verdict.parts();
         let bound = match report.reason {
             Reason::DeadlineExceeded => report.deadline,
             _ => report.cut_after,
@@ -60,8 +61,8 @@ impl<E> CallError<E> {
             error,
             reason: report.reason,
             ending: report.ending,
-            kind,
-            self_imposed,
+            verdict,
+            refused_in: report.refused_in,
             attempts: report.attempts,
             pushback,
             elapsed: nanos(report.elapsed),
@@ -105,7 +106,7 @@ impl<E> CallError<E> {
     /// Returns the verdict on the last attempt; Ok when there was none.
     #[must_use]
     pub const fn last_verdict(&self) -> Verdict {
-        Verdict::from_parts(self.pushback, self.kind, self.self_imposed)
+        Verdict::from_parts(self.pushback, self.verdict)
     }
 
     /// Returns when another call is worth making, if anybody knows.
@@ -124,6 +125,13 @@ impl<E> CallError<E> {
             Reason::DeadlineExceeded => span(self.bound),
             _ => None,
         }
+    }
+
+    /// Returns what the circuit breaker was when it refused, if that ended the
+    /// call.
+    #[must_use]
+    pub const fn breaker_state(&self) -> Option<BreakerState> {
+        self.refused_in
     }
 
     /// Tells whether the last attempt was cut short by a bound.
@@ -174,17 +182,26 @@ impl<E> fmt::Display for CallError<E> {
             }
             Reason::AttemptsExhausted => write!(f, "failed after {tried} in {elapsed}")?,
             Reason::DeadlineExceeded => {
-                f.write_str("deadline")?;
-                if let Some(deadline) = self.deadline() {
-                    write!(f, " of {}", Compact(deadline))?;
+                let deadline = self.deadline().unwrap_or_default();
+                if self.elapsed() < deadline {
+                    f.write_str("no time for another attempt before the ")?;
+                    write!(f, "deadline of {}, {tried} in {elapsed}", Compact(deadline))?;
+                } else {
+                    write!(
+                        f,
+                        "deadline of {} exceeded, {tried} in {elapsed}",
+                        Compact(deadline)
+                    )?;
                 }
-                write!(f, " exceeded, {tried} in {elapsed}")?;
-            }
-            Reason::DependencyUnavailable if self.attempts == 0 => {
-                f.write_str("not called: the circuit breaker is open")?;
             }
             Reason::DependencyUnavailable => {
-                write!(f, "not retried after {tried}: the circuit breaker is open")?;
+                if self.attempts == 0 {
+                    f.write_str("not called")?;
+                } else {
+                    write!(f, "not retried after {tried}")?;
+                }
+                let state = self.refused_in.unwrap_or(BreakerState::Open);
+                write!(f, ": the circuit breaker is {state}")?;
             }
             Reason::BudgetExhausted => {
                 write!(f, "not retried after {tried}: the retry budget is empty")?;
@@ -213,10 +230,11 @@ impl<E> fmt::Display for CallError<E> {
             }
             _ => {}
         }
-        if let Some(after) = self.retry_after() {
-            write!(f, "; try again in {}", Compact(after))?;
+        match self.retry_after() {
+            None => Ok(()),
+            Some(Duration::ZERO) => f.write_str("; try again"),
+            Some(after) => write!(f, "; try again in {}", Compact(after)),
         }
-        Ok(())
     }
 }
 
@@ -255,8 +273,10 @@ impl<E> Meaning for CallError<E> {
                 Verdict::THROTTLED
             }
             Reason::AttemptsExhausted | Reason::DeadlineExceeded => {
-                return match self.kind {
-                    Kind::Throttled => self.last_verdict(),
+                // Something may have left before, so it is not self-imposed.
+                return match (self.last_verdict().kind(), self.pushback) {
+                    (Kind::Throttled, NONE) => Verdict::THROTTLED,
+                    (Kind::Throttled, nanos) => Verdict::throttled_for(Duration::from_nanos(nanos)),
                     _ => Verdict::TRANSIENT,
                 };
             }
@@ -296,6 +316,7 @@ mod tests {
         deadline: Some(Duration::from_secs(10)),
         cut_after: None,
         hint: None,
+        refused_in: None,
         policy: Some("payments"),
     };
 
@@ -307,11 +328,12 @@ mod tests {
                 Report {
                     reason: Reason::DeadlineExceeded,
                     attempts: 1,
+                    elapsed: Duration::from_secs(10),
                     ending: Ending::Cut,
                     policy: None,
                     ..REPORT
                 },
-                "deadline of 10s exceeded, 1 attempt in 1.2s; the last attempt timed out",
+                "deadline of 10s exceeded, 1 attempt in 10s; the last attempt timed out",
             ),
             (
                 Report {
@@ -327,9 +349,28 @@ mod tests {
                     attempts: 0,
                     ending: Ending::Refused,
                     hint: Some(Duration::from_millis(12_340)),
+                    refused_in: Some(BreakerState::Open),
                     ..REPORT
                 },
                 "payments: not called: the circuit breaker is open; try again in 12.34s",
+            ),
+            (
+                Report {
+                    reason: Reason::DependencyUnavailable,
+                    attempts: 2,
+                    refused_in: Some(BreakerState::HalfOpen),
+                    ..REPORT
+                },
+                "payments: not retried after 2 attempts: the circuit breaker is half-open",
+            ),
+            (
+                Report {
+                    reason: Reason::DeadlineExceeded,
+                    attempts: 1,
+                    hint: Some(Duration::from_secs(25)),
+                    ..REPORT
+                },
+                "payments: no time for another attempt before the deadline of 10s, 1 attempt in 1.2s; try again in 25s",
             ),
             (
                 Report {

@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::attempt::Attempt;
 use super::log::{Ending, Journal};
 use super::report::Report;
+use crate::breaker_state::BreakerState;
 use crate::event::{Event, EventKind};
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
@@ -34,15 +35,6 @@ pub enum Order {
     Finish(Reason),
 }
 
-/// What one call changes of its policy; it can only tighten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// Bounds the whole call, if that is less than the policy's deadline.
-    pub within: Option<Duration>,
-    /// The operation must not be repeated.
-    pub once: bool,
-}
-
 /// What stands around a call: who listens, and where a seed comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a, L, S> {
@@ -68,7 +60,7 @@ pub struct Surroundings<'a, L, S> {
 /// let policy = Policy::DEFAULT.with_backoff(Backoff::constant(Duration::from_secs(1)));
 /// let live: Dependency = Dependency::new(&policy);
 /// let around = Surroundings { listener: &NoListener, error: "()", seed: || 7 };
-/// let mut call = Machine::<Shared, ()>::new(&policy, &live, Terms::default());
+/// let mut call = Machine::<Shared, ()>::new(&policy, &live);
 ///
 /// let now = Instant::ZERO;
 /// assert_eq!(call.step(now, &around), Order::Start);
@@ -96,6 +88,8 @@ pub struct Machine<'g, M: Memory = Shared, J = ()> {
     pub(super) phase: Phase,
     /// The deadline, not the attempt timeout, bounds the attempt in flight.
     pub(super) is_last_chance: bool,
+    /// What the breaker was when it refused.
+    pub(super) refused_in: Option<BreakerState>,
     pub(super) journal: J,
 }
 
@@ -119,29 +113,26 @@ pub(super) enum Phase {
 impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     /// Makes a call that has not begun.
     #[must_use]
-    pub fn new(policy: &'g Policy, live: &'g Dependency<M>, terms: Terms) -> Self {
-        let bound = match (policy.deadline(), terms.within) {
-            (Some(deadline), Some(within)) => Some(deadline.min(within)),
-            (deadline, within) => deadline.or(within),
-        };
+    pub fn new(policy: &'g Policy, live: &'g Dependency<M>) -> Self {
         Self {
             policy,
             live,
             permit: None,
             token: None,
             started: Instant::ZERO,
-            due: match bound {
-                Some(bound) => Instant::ZERO.saturating_add(bound),
+            due: match policy.deadline() {
+                Some(deadline) => Instant::ZERO.saturating_add(deadline),
                 None => Instant::MAX,
             },
             wake: Instant::ZERO,
             attempt_started: Instant::ZERO,
-            attempts: if terms.once { 1 } else { policy.attempts() },
+            attempts: policy.attempts(),
             number: 0,
             last: Verdict::OK,
             ending: Ending::Refused,
             phase: Phase::Fresh,
             is_last_chance: false,
+            refused_in: None,
             journal: J::default(),
         }
     }
@@ -152,16 +143,16 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
         self.policy
     }
 
-    /// Changes the terms of a call that has not begun.
-    pub fn tighten(&mut self, terms: Terms) {
+    /// Bounds a call that has not begun, if that is less than its deadline.
+    pub fn tighten(&mut self, bound: Duration) {
         if self.phase == Phase::Fresh {
-            if let Some(within) = terms.within {
-                self.due = self.due.min(Instant::ZERO.saturating_add(within));
-            }
-            if terms.once {
-                self.attempts = 1;
-            }
+            self.due = self.due.min(Instant::ZERO.saturating_add(bound));
         }
+    }
+
+    /// Allows one attempt only.
+    pub fn make_once(&mut self) {
+        self.attempts = 1;
     }
 
     /// Answers what to do at `now`.
@@ -198,8 +189,12 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     ) {
         let next = self.number.saturating_add(1);
         if let Some(breaker) = self.live.breaker() {
-            let Ok(permit) = breaker.admit(now) else {
-                return self.refuse_by_breaker(next, now, around);
+            let permit = match breaker.admit(now) {
+                Ok(permit) => permit,
+                Err(refusal) => {
+                    self.refused_in = Some(refusal.state());
+                    return self.refuse_by_breaker(next, now, around);
+                }
             };
             let turned = permit.transition();
             self.permit = Some(permit);
@@ -281,10 +276,11 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     ///
     /// Nothing is recorded and no event is told; what the call holds goes back.
     pub fn abort(&mut self) {
+        self.ending = Ending::Error;
         self.finish(Reason::Setup);
     }
 
-    /// Returns how the call ended, or how it stands.
+    /// Returns how the call ended; means something once it has.
     #[must_use]
     pub fn report(&self, now: Instant) -> Report {
         let reason = match self.phase {
@@ -314,6 +310,7 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                 // What the dependency asked for and this call did not wait for.
                 _ => self.last.pushback(),
             },
+            refused_in: self.refused_in,
             policy: self.policy.name(),
         }
     }
@@ -336,6 +333,7 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
             ending: self.ending,
             phase: self.phase,
             is_last_chance: self.is_last_chance,
+            refused_in: self.refused_in,
             journal: K::default(),
         }
     }

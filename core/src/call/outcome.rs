@@ -1,6 +1,7 @@
 //! How a call ended, with the log of its attempts.
 
 use core::any::type_name;
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
@@ -38,14 +39,14 @@ impl<T, E> Outcome<T, E> {
         self.report.reason
     }
 
-    /// Returns the value of the last attempt that ran; on a failed call a
-    /// value that was judged a failure.
+    /// Returns the value of the last attempt; on a failed call a value that was
+    /// judged a failure.
     #[must_use]
     pub fn value(&self) -> Option<&T> {
         self.last.as_ref()?.as_ref().ok()
     }
 
-    /// Returns the error of the last attempt that ran.
+    /// Returns the error of the last attempt.
     #[must_use]
     pub fn error(&self) -> Option<&E> {
         self.last.as_ref()?.as_ref().err()
@@ -69,13 +70,25 @@ impl<T, E> Outcome<T, E> {
         self.report.hint
     }
 
-    /// Returns the accepted value; `None` on a failed call.
-    #[must_use]
-    pub fn into_success(self) -> Option<T> {
-        if self.is_success() {
-            self.last?.ok()
-        } else {
-            None
+    /// Returns the accepted value.
+    ///
+    /// ```
+    /// use steadfast_core::Outcome;
+    ///
+    /// fn status(outcome: Outcome<u16, std::io::Error>) -> Result<u16, Box<dyn std::error::Error>> {
+    ///     // A 503 that was judged a failure is an error here.
+    ///     Ok(outcome.into_success()?)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Gives the outcome back when the call failed, also when it holds a value
+    /// that was judged a failure.
+    pub fn into_success(self) -> Result<T, Self> {
+        match (self.report.reason, self.last) {
+            (Reason::Succeeded, Some(Ok(value))) => Ok(value),
+            (_, last) => Err(Self { last, ..self }),
         }
     }
 
@@ -93,6 +106,13 @@ impl<T, E> Outcome<T, E> {
 impl<T, E> fmt::Display for Outcome<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.report.reason, self.log)
+    }
+}
+
+/// For [`Outcome::into_success`]; the operation's own error is the source.
+impl<T: fmt::Debug, E: Error + 'static> Error for Outcome<T, E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error().map(|error| error as &(dyn Error + 'static))
     }
 }
 

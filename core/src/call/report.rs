@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::log::Ending;
+use crate::breaker_state::BreakerState;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
 
@@ -25,6 +26,8 @@ pub struct Report {
     pub cut_after: Option<Duration>,
     /// When another call is worth making, if anybody knows.
     pub hint: Option<Duration>,
+    /// What the breaker was when it refused, if that ended the call.
+    pub refused_in: Option<BreakerState>,
     /// The name of the policy.
     pub policy: Option<&'static str>,
 }

@@ -1,0 +1,81 @@
+//! A call prepared before it has an operation: the same settings, every form.
+
+use steadfast::{AnyError, EventKind, Reason};
+use steadfast_testing::{Fault, Recorder};
+
+use crate::stage::{INSTANT, Stage, backoff, ms, secs};
+
+#[test]
+fn once_holds_for_every_form() {
+    let stage = Stage::new(INSTANT);
+    let script = stage.script::<()>().fails(Fault::Transient).repeats_last();
+    let once = || stage.guard.prepare().once();
+
+    let by_call = stage.world.block_on(once().call(|_| script.next()));
+    let by_lending = stage
+        .world
+        .block_on(once().call_with(&mut (), async |(), _| script.next().await));
+    let by_blocking = once().call_blocking(|_| script.next_blocking());
+
+    for answer in [by_call, by_lending, by_blocking] {
+        let error = answer.expect_err("a failure");
+        assert_eq!(error.reason(), Reason::AttemptsExhausted);
+        assert_eq!(error.attempts(), 1);
+    }
+    assert_eq!(script.calls(), 3);
+}
+
+#[test]
+fn within_bounds_every_form() {
+    let stage = Stage::new(INSTANT.with_backoff(backoff(secs(1))));
+    let script = stage.script::<()>().fails(Fault::Transient).repeats_last();
+    let soon = || stage.guard.prepare().within(ms(500));
+
+    let by_lending = stage
+        .world
+        .block_on(soon().call_with(&mut (), async |(), _| script.next().await));
+    let by_blocking = soon().call_blocking(|_| script.next_blocking());
+
+    for answer in [by_lending, by_blocking] {
+        let error = answer.expect_err("a failure");
+        assert_eq!(error.reason(), Reason::DeadlineExceeded);
+        assert_eq!(error.deadline(), Some(ms(500)));
+    }
+}
+
+#[test]
+fn an_outcome_comes_with_every_form() {
+    let stage = Stage::new(INSTANT);
+    let script = stage
+        .script()
+        .fails(Fault::Transient)
+        .returns(7)
+        .fails(Fault::Transient)
+        .returns(7);
+    let heard = Recorder::new();
+
+    let prepared = stage.guard.prepare().listen(&heard).outcome();
+    let by_lending = stage
+        .world
+        .block_on(prepared.call_with(&mut (), async |(), _| script.next().await));
+    let prepared = stage.guard.prepare().listen(&heard).outcome();
+    let by_blocking = prepared.call_blocking(|_| script.next_blocking());
+
+    for outcome in [by_lending, by_blocking] {
+        assert_eq!(outcome.log().attempts(), 2);
+        assert_eq!(outcome.into_success(), Ok(7));
+    }
+    assert_eq!(heard.count_of(EventKind::Succeeded), 2);
+}
+
+#[test]
+fn another_classifier_judges() {
+    let stage = Stage::new(INSTANT);
+    let script = stage.script::<()>().fails(Fault::Permanent).repeats_last();
+    let judged = stage.guard.prepare().classified(AnyError);
+    let error = judged
+        .call_blocking(|_| script.next_blocking())
+        .expect_err("a failure");
+    assert_eq!(error.reason(), Reason::AttemptsExhausted);
+    assert_eq!(script.calls(), 3);
+}
