@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rows of core, lowest first; see `CONTRIBUTING.md`.
+/// The rows of core, lowest first; a file uses its own row or lower ones.
 const ROWS: [&[&str]; 6] = [
     &["time", "memory"],
     &["math"],
