@@ -25,6 +25,11 @@ use crate::event::Event;
 /// calls.on_event(&Event::new(EventKind::Succeeded, 1));
 /// assert_eq!(calls.0.get(), 1);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a listener",
+    note = "a closure that captures nothing can be a `fn`: `let log: fn(&Event) = |event| println!(\"{{event}}\");`",
+    note = "anything else: `impl steadfast::Listener` for a type of yours, and lend it: `.listen(&it)`"
+)]
 pub trait Listener {
     /// Hears one event.
     fn on_event(&self, event: &Event);

@@ -202,12 +202,13 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Seconds with up to three decimals, no trailing zeros.
+/// Seconds with up to three decimals, rounded up, no trailing zeros.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (secs, millis) = (self.0.as_secs(), self.0.subsec_millis());
+        let up = self.0.saturating_add(Duration::from_nanos(999_999));
+        let (secs, millis) = (up.as_secs(), up.subsec_millis());
         match millis {
             0 => write!(f, "{secs}s"),
             m if m % 100 == 0 => write!(f, "{secs}.{}s", m / 100),
@@ -257,6 +258,10 @@ mod tests {
             (
                 Verdict::throttled_for(Duration::from_millis(7)),
                 "Throttled (retry after 0.007s)",
+            ),
+            (
+                Verdict::throttled_for(Duration::from_micros(500)),
+                "Throttled (retry after 0.001s)",
             ),
             (
                 Verdict::throttled_for(Duration::ZERO),

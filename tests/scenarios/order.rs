@@ -89,6 +89,7 @@ fn an_error_judged_ok_is_permanent() {
 // other, and means what its type says.
 #[test]
 fn a_foreign_cancellation_is_an_error() {
+    #[derive(Debug)]
     struct Cancelled;
     impl Meaning for Cancelled {
         fn verdict(&self) -> Verdict {
@@ -101,7 +102,7 @@ fn a_foreign_cancellation_is_an_error() {
         attempts += 1;
         std::future::ready(Err::<(), _>(Cancelled))
     });
-    let error = stage.world.block_on(call).err().expect("a failure");
+    let error = stage.world.block_on(call).expect_err("a failure");
     assert_eq!(error.reason(), Reason::Permanent);
     assert_eq!(attempts, 1);
 }

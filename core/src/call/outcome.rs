@@ -85,6 +85,10 @@ impl<T, E> Outcome<T, E> {
     ///
     /// Gives the outcome back when the call failed, also when it holds a value
     /// that was judged a failure.
+    #[expect(
+        clippy::result_large_err,
+        reason = "gives back what it was given, and boxes nothing"
+    )]
     pub fn into_success(self) -> Result<T, Self> {
         match (self.report.reason, self.last) {
             (Reason::Succeeded, Some(Ok(value))) => Ok(value),

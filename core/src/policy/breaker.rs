@@ -7,7 +7,8 @@ use crate::math::ratio::Ratio;
 
 /// When a circuit breaker opens, for how long, and how it closes again.
 ///
-/// It samples attempts, not calls.
+/// It samples attempts, not calls: a call that fails three attempts counts three
+/// times.
 ///
 /// ```
 /// use core::time::Duration;
@@ -35,13 +36,14 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// Opens after five failures in a row, for 15 s growing to two minutes.
+    /// Opens after five failed attempts in a row, for 15 s growing to 2 min.
     ///
-    /// Five in a row are rare by chance and come within five calls of an
-    /// outage, however little traffic there is; the ratios need traffic and are
-    /// off. 15 s let a restart finish; doubling to 2 min keeps a long outage
-    /// cheap. Equal jitter keeps a fleet from probing in step. Two successes
-    /// in a row, one probe at a time, tell recovery from luck.
+    /// Five in a row are rare by chance and come within five attempts of an
+    /// outage, which are two calls of three attempts, however little traffic
+    /// there is; the ratios need traffic and are off. 15 s let a restart
+    /// finish; doubling to 2 min keeps a long outage cheap. Equal jitter keeps
+    /// a fleet from probing in step. Two successes in a row, one probe at a
+    /// time, tell recovery from luck.
     pub const DEFAULT: Self = Self {
         consecutive_failures: 5,
         failure_ratio: None,
@@ -57,6 +59,8 @@ impl Breaker {
     };
 
     /// Returns the settings with another number of failures in a row.
+    ///
+    /// Counts failed attempts, retries included, not failed calls.
     #[must_use]
     pub const fn with_consecutive_failures(self, failures: u32) -> Self {
         Self {
@@ -126,7 +130,7 @@ impl Breaker {
         }
     }
 
-    /// Returns how many failures in a row open.
+    /// Returns how many failed attempts in a row open.
     #[must_use]
     pub const fn consecutive_failures(&self) -> u32 {
         self.consecutive_failures
@@ -203,13 +207,18 @@ impl Breaker {
     /// ```
     #[must_use]
     pub const fn nominal_break(&self, opens: u32) -> Duration {
-        // 2^40 times the shortest break is 18 minutes in nanoseconds alone.
-        let doublings = match opens.saturating_sub(1) {
-            n if n > 31 => 31,
+        let longest = self.longest_break.as_nanos();
+        // Every duration is less than 2^94 ns.
+        let mut doublings = match opens.saturating_sub(1) {
+            n if n > 94 => 94,
             n => n,
         };
-        let grown = self.first_break.saturating_mul(1 << doublings);
-        if grown.as_nanos() < self.longest_break.as_nanos() {
+        let mut grown = self.first_break;
+        while doublings > 0 && grown.as_nanos() < longest {
+            grown = grown.saturating_add(grown);
+            doublings = doublings.saturating_sub(1);
+        }
+        if grown.as_nanos() < longest {
             grown
         } else {
             self.longest_break
@@ -220,5 +229,55 @@ impl Breaker {
 impl Default for Breaker {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn nominal(first: Duration, longest: Duration, opens: u32) -> Duration {
+        Breaker::DEFAULT
+            .with_break(first, longest)
+            .nominal_break(opens)
+    }
+
+    fn duration() -> impl Strategy<Value = Duration> {
+        prop_oneof![
+            any::<u64>().prop_map(Duration::from_nanos),
+            (0..100_u64).prop_map(Duration::from_nanos),
+            (any::<u64>(), 0..1_000_000_000_u32).prop_map(|(secs, sub)| Duration::new(secs, sub)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_break_doubles_up_to_the_longest(
+            first in duration(),
+            longest in duration(),
+            opens in prop_oneof![0..100_u32, any::<u32>()],
+        ) {
+            let mut exact = first.as_nanos();
+            for _ in 1..opens.min(128) {
+                exact = exact.saturating_mul(2);
+            }
+            let exact = exact.min(longest.as_nanos());
+            prop_assert_eq!(nominal(first, longest, opens).as_nanos(), exact);
+        }
+    }
+
+    #[test]
+    fn even_a_nanosecond_reaches_the_longest() {
+        let (tiny, hour) = (Duration::from_nanos(1), Duration::from_secs(3_600));
+        assert_eq!(nominal(tiny, hour, 33), Duration::from_nanos(1 << 32));
+        assert_eq!(nominal(tiny, hour, 42), Duration::from_nanos(1 << 41));
+        assert_eq!(nominal(tiny, hour, 43), hour);
+        assert_eq!(nominal(tiny, hour, 64), hour);
+        assert!(nominal(tiny, Duration::MAX, 94) < Duration::MAX);
+        for opens in [95, 96, u32::MAX] {
+            assert_eq!(nominal(tiny, Duration::MAX, opens), Duration::MAX);
+        }
+        const { assert!(nominal(Duration::ZERO, Duration::MAX, u32::MAX).is_zero()) };
     }
 }

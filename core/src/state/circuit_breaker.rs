@@ -5,15 +5,17 @@
 //! for it: meanwhile everybody else is refused. Operators do not care for the
 //! bit; whoever set it then finds another generation, and has lost.
 
+mod control;
+mod evidence;
 pub(crate) mod permit;
 
 use core::fmt;
 use core::time::Duration;
 
+use control::Control;
+use evidence::{Evidence, is_slow};
 use permit::{Permit, Refusal, Transition};
 
-use super::control::Control;
-use super::evidence::{Evidence, is_slow};
 use crate::breaker_state::BreakerState;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::breaker::Breaker;
@@ -28,8 +30,11 @@ use crate::verdict::Kind;
 ///
 /// **Lost probes.** A probe that neither ends nor is dropped holds its slot for
 /// one nominal break, its lease. When all slots are held and the last lease is
-/// over, they are given out anew. Keep the attempt timeout below the break, and
-/// no more probes than allowed are ever on their way.
+/// over, one more probe is let through, and those before hold no slot any more.
+/// They keep their voice: as long as the breaker stays half-open, a late success
+/// counts and a late failure opens, so that a slow dependency can recover. Keep
+/// the attempt timeout below the break, and no more probes than allowed are ever
+/// on their way.
 ///
 /// **Clocks.** Nobody is asked to wait longer than a nominal break, and after
 /// that wait the break is over, unless the clock has stepped back meanwhile. Then
@@ -129,9 +134,9 @@ impl<M: Memory> CircuitBreaker<M> {
                         self.possible(word, left, now);
                         return self.refuse(word, None);
                     }
-                    // The probes in flight become strangers.
-                    let next = word.half_opened();
-                    if self.turn(word, next, |busy| self.lease(busy, now)) {
+                    // Before the slot shows, or the next one takes it.
+                    self.lease(word, now);
+                    if let Some(next) = self.lease_anew(word) {
                         return Ok(Permit::new(self, next));
                     }
                 }
@@ -232,10 +237,29 @@ impl<M: Memory> CircuitBreaker<M> {
         self.end_at(word, now.saturating_add(self.nominal(word)));
     }
 
+    /// Takes the slots from probes whose leases are over, and one for another.
+    ///
+    /// Not busy meanwhile, or an outcome that comes just then would be lost. It
+    /// changes the word, but only a slot that it gives back makes this needless.
+    fn lease_anew(&self, seen: Control) -> Option<Control> {
+        loop {
+            let word = self.word();
+            if !word.is_same_turn(seen) || word.in_flight() < self.settings.probes() {
+                return None;
+            }
+            let next = word.leased_anew();
+            if self.swap(word, next) {
+                return Some(next);
+            }
+        }
+    }
+
     /// Writes the end of a break or lease, unless somebody has turned `word`.
     ///
     /// Whoever turned it writes another end, so either the exchange fails here
-    /// or the other one is the last to write.
+    /// or the other one is the last to write. A lease is written before its
+    /// probe shows: who is held up here for as long as a lease can cut the next
+    /// one short, which lets one probe more through.
     fn end_at(&self, word: Control, end: Instant) {
         let mut seen = self.until.load();
         while self.word().is_same_turn(word) {
@@ -330,7 +354,7 @@ impl<M: Memory> CircuitBreaker<M> {
     fn approve(&self, seen: Control) -> Option<Transition> {
         loop {
             let word = self.own(seen)?;
-            let counted = word.with_one_less_in_flight().with_one_more_success();
+            let counted = word.with_slot_back(seen).with_one_more_success();
             if counted.successes() < self.settings.probe_successes() {
                 if self.swap(word, counted) {
                     return None;
@@ -347,7 +371,7 @@ impl<M: Memory> CircuitBreaker<M> {
             return;
         }
         while let Some(word) = self.own(seen) {
-            if self.swap(word, word.with_one_less_in_flight()) {
+            if self.swap(word, word.with_slot_back(seen)) {
                 return;
             }
         }

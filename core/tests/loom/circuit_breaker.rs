@@ -152,7 +152,7 @@ fn one_probe_only_and_no_leak() {
 
 // K4, K5
 #[test]
-fn an_expired_lease_ignores_the_old_permit() {
+fn an_expired_probe_frees_no_slot() {
     check(|| {
         let breaker = opened(FRAGILE);
         let (slow, next) = in_order(
@@ -170,6 +170,109 @@ fn an_expired_lease_ignores_the_old_permit() {
         slow.join().unwrap();
         next.join().unwrap();
         assert!(breaker.admit(at(40)).expect("a free slot").is_probe());
+    });
+}
+
+/// Whatever the order, both have succeeded, and the second success closes.
+#[test]
+fn a_lease_given_anew_loses_no_success() {
+    check(|| {
+        let breaker = opened(FRAGILE.with_probes(1, 2));
+        let (slow, next) = in_order(
+            &breaker,
+            |breaker, go| {
+                let probe = breaker.admit(at(15)).expect("a probe");
+                go();
+                finish(probe, at(40), Kind::Ok)
+            },
+            |breaker| {
+                let probe = breaker.admit(at(40)).expect("a probe");
+                finish(probe, at(40), Kind::Ok)
+            },
+        );
+        let late = slow.join().unwrap();
+        if let Some(change) = next.join().unwrap() {
+            let closed = [late, change].into_iter().flatten().count();
+            assert_eq!((closed, breaker.state(at(40))), (1, BreakerState::Closed));
+        }
+    });
+}
+
+/// A success without a slot takes the lease from nobody who asks just then.
+#[test]
+fn a_late_success_puts_nobody_off() {
+    check_long(|| {
+        let breaker = opened(FRAGILE.with_probes(1, 3));
+        let (slow, next) = in_order(
+            &breaker,
+            |breaker, go| {
+                let expired = breaker.admit(at(15)).expect("a probe");
+                core::mem::forget(breaker.admit(at(30)).expect("a probe"));
+                go();
+                finish(expired, at(45), Kind::Ok)
+            },
+            |breaker| breaker.admit(at(45)).is_ok_and(|permit| permit.is_probe()),
+        );
+        assert_eq!(slow.join().unwrap(), None);
+        assert_ne!(next.join().unwrap(), Some(false));
+    });
+}
+
+/// A lease that is given just then moves the end of no break.
+#[test]
+fn a_late_failure_opens_for_a_break() {
+    check(|| {
+        let breaker = opened(FRAGILE);
+        let (slow, next) = in_order(
+            &breaker,
+            |breaker, go| {
+                let probe = breaker.admit(at(15)).expect("a probe");
+                go();
+                finish(probe, at(40), Kind::Transient)
+            },
+            |breaker| breaker.admit(at(40)).map(drop).is_ok(),
+        );
+        assert_eq!(slow.join().unwrap(), Some(Transition::Opened));
+        next.join().unwrap();
+        assert_eq!(breaker.retry_after(at(40)), Some(span(30)));
+    });
+}
+
+#[test]
+fn a_lost_slot_goes_to_one() {
+    check_long(|| {
+        let breaker = opened(FRAGILE);
+        core::mem::forget(breaker.admit(at(15)).expect("a probe"));
+        let ask = |breaker: &Live| breaker.admit(at(30)).map(core::mem::forget).is_ok();
+        let (one, other) = (race(&breaker, ask), race(&breaker, ask));
+        let admitted = [one.join().unwrap(), other.join().unwrap()];
+        assert_eq!(admitted.iter().filter(|&&yes| yes).count(), 1);
+        assert!(breaker.admit(at(44)).is_err());
+        assert!(breaker.admit(at(45)).is_ok());
+    });
+}
+
+/// The next episode has a probe on its way, in the first lease as well.
+#[test]
+fn a_probe_of_an_earlier_episode_frees_no_slot() {
+    check(|| {
+        let breaker = opened(FRAGILE);
+        let (slow, next) = in_order(
+            &breaker,
+            |breaker, go| {
+                let early = breaker.admit(at(15));
+                breaker.reset();
+                attempt(breaker, at(15), Kind::Transient);
+                go();
+                drop(early);
+            },
+            |breaker| {
+                let probe = breaker.admit(at(40)).expect("a free slot");
+                assert!(probe.is_probe() && breaker.admit(at(40)).is_err());
+            },
+        );
+        slow.join().unwrap();
+        next.join().unwrap();
     });
 }
 

@@ -4,9 +4,9 @@ use core::fmt;
 use core::time::Duration;
 
 use super::CircuitBreaker;
+use super::control::Control;
 use crate::breaker_state::BreakerState;
 use crate::memory::{Memory, Shared};
-use crate::state::control::Control;
 use crate::time::Instant;
 use crate::verdict::Kind;
 

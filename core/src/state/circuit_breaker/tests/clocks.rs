@@ -122,20 +122,6 @@ fn a_lost_probe_blocks_one_lease() {
     assert_eq!(attempt(&breaker, secs(36), Fine), Some(Transition::Closed));
 }
 
-#[test]
-fn a_probe_after_its_lease_is_a_stranger() {
-    let breaker = Alone::new(PLAIN);
-    opened(&breaker, secs(0));
-    let slow = breaker.admit(secs(15)).expect("a probe");
-    let slower = breaker.admit(secs(30)).expect("a probe");
-    let fresh = breaker.admit(secs(45)).expect("a probe");
-    drop(slow);
-    assert_eq!(in_flight(&breaker), 1);
-    assert_eq!(finish(slower, secs(45), Transient), None);
-    assert_eq!(breaker.state(secs(45)), BreakerState::HalfOpen);
-    assert_eq!(finish(fresh, secs(45), Transient), Some(Transition::Opened));
-}
-
 /// A slot is not taken from a probe just because an earlier lease is over.
 #[test]
 fn every_probe_has_a_lease_of_its_own() {

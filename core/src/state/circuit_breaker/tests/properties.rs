@@ -63,7 +63,7 @@ fn settings() -> impl Strategy<Value = Breaker> {
 enum Phase {
     Closed { failures: u32 },
     Open { until: u64 },
-    HalfOpen { lease: u64, successes: u32 },
+    HalfOpen { end: u64, successes: u32 },
     Isolated,
     Disabled,
 }
@@ -71,13 +71,20 @@ enum Phase {
 struct Model {
     settings: Breaker,
     phase: Phase,
-    generation: u64,
+    turn: Turn,
     opens: u32,
     observes: bool,
-    /// The generations of permits that neither came back nor were lost.
-    held: Vec<Option<u64>>,
-    /// Probes of this generation that never come back.
+    /// When the permits were given that neither came back nor were lost.
+    held: Vec<Option<Turn>>,
+    /// Probes of this lease that never come back.
     lost: u32,
+}
+
+/// When a permit was given: in which episode, and in which lease of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Turn {
+    episode: u64,
+    lease: u64,
 }
 
 /// What an admission should say.
@@ -102,7 +109,8 @@ impl Model {
 
     fn turn(&mut self, phase: Phase) {
         self.phase = phase;
-        self.generation += 1;
+        self.turn.episode += 1;
+        self.turn.lease = 0;
         self.lost = 0;
     }
 
@@ -110,7 +118,7 @@ impl Model {
         if !matches!(self.phase, Phase::HalfOpen { .. }) {
             return 0;
         }
-        let own = |&&held: &&Option<u64>| held == Some(self.generation);
+        let own = |&&held: &&Option<Turn>| held == Some(self.turn);
         self.lost + u32::try_from(self.held.iter().filter(own).count()).expect("few permits")
     }
 
@@ -118,14 +126,14 @@ impl Model {
         let nominal = self.nominal();
         let is_full = self.in_flight() >= self.settings.probes();
         match &mut self.phase {
-            Phase::Open { until: end } | Phase::HalfOpen { lease: end, .. }
+            Phase::Open { until: end } | Phase::HalfOpen { end, .. }
                 if end.saturating_sub(now) > nominal =>
             {
                 *end = now.saturating_add(nominal);
             }
             _ => {}
         }
-        let lease = now.saturating_add(nominal);
+        let leased = now.saturating_add(nominal);
         let (is_probe, half_opened) = match self.phase {
             Phase::Closed { .. } => (false, false),
             Phase::Disabled => {
@@ -139,21 +147,25 @@ impl Model {
             Phase::Open { until } if now < until => {
                 return self.refuse(BreakerState::Open, Some(Duration::from_nanos(until - now)));
             }
-            Phase::HalfOpen { lease, .. } if is_full && now < lease => {
+            Phase::HalfOpen { end, .. } if is_full && now < end => {
                 return self.refuse(BreakerState::HalfOpen, None);
             }
-            Phase::HalfOpen { successes, .. } if !is_full => {
-                self.phase = Phase::HalfOpen { lease, successes };
+            Phase::HalfOpen { successes, .. } => {
+                if is_full {
+                    self.turn.lease += 1;
+                    self.lost = 0;
+                }
+                let end = leased;
+                self.phase = Phase::HalfOpen { end, successes };
                 (true, false)
             }
-            Phase::Open { .. } | Phase::HalfOpen { .. } => {
-                let half_opened = matches!(self.phase, Phase::Open { .. });
-                let successes = 0;
-                self.turn(Phase::HalfOpen { lease, successes });
-                (true, half_opened)
+            Phase::Open { .. } => {
+                let (end, successes) = (leased, 0);
+                self.turn(Phase::HalfOpen { end, successes });
+                (true, true)
             }
         };
-        self.held.push(Some(self.generation));
+        self.held.push(Some(self.turn));
         Answer::Admitted {
             is_probe,
             half_opened,
@@ -173,8 +185,10 @@ impl Model {
     }
 
     /// Takes the outcome of one permit, already removed from those held.
-    fn settle(&mut self, permit: Option<u64>, kind: Kind) -> Option<Transition> {
-        if permit != Some(self.generation) {
+    ///
+    /// An expired probe has a voice as long as the episode lasts.
+    fn settle(&mut self, permit: Option<Turn>, kind: Kind) -> Option<Transition> {
+        if permit.map(|permit| permit.episode) != Some(self.turn.episode) {
             return None;
         }
         match (&mut self.phase, kind) {
@@ -233,7 +247,7 @@ proptest! {
         let mut model = Model {
             settings,
             phase: Phase::Closed { failures: 0 },
-            generation: 0,
+            turn: Turn::default(),
             opens: 0,
             observes: false,
             held: Vec::new(),
@@ -276,7 +290,7 @@ proptest! {
                     let which = which % permits.len();
                     core::mem::forget(permits.swap_remove(which));
                     let held = model.held.swap_remove(which);
-                    if held == Some(model.generation) {
+                    if held == Some(model.turn) {
                         model.lost += 1;
                     }
                 }
@@ -314,6 +328,10 @@ proptest! {
                 }
             }
 
+            // From here on lease numbers repeat, which the model does not know.
+            if model.turn.lease == 16 {
+                return Ok(());
+            }
             let at = Instant::from_nanos(now);
             let (word, until) = (breaker.word(), breaker.until.load());
             prop_assert!(!word.is_busy());

@@ -5,10 +5,14 @@ use crate::breaker_state::BreakerState;
 /// State, counts and generation of a breaker, packed for compare-and-swap.
 ///
 /// From the low bit: successes 8, in flight 8, opens 6, state 3, busy 1,
-/// observed 1, generation 37. Every change of state begins another generation,
-/// and so does giving out lost probes anew. All zero is closed, and only a
-/// closed breaker that is not busy has zero in [`Control::BARRIER`], so admission
-/// in health is one load and one test.
+/// observed 1, lease 4, generation 33. Every change of state begins another
+/// generation, and its leases are counted from zero. All zero is closed, and
+/// only a closed breaker that is not busy has zero in [`Control::BARRIER`], so
+/// admission in health is one load and one test.
+///
+/// Sixteen leases on, a lease has the same number again. A probe that comes back
+/// so late gives up the slot of another, and one probe more than allowed is on
+/// its way until the next lease: sixteen hang by then anyway.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Control(pub(super) u64);
 
@@ -20,7 +24,9 @@ const STATE: u32 = 22;
 const STATE_MASK: u64 = 0b111;
 const BUSY: u64 = 1 << 25;
 const OBSERVED: u64 = 1 << 26;
-const GENERATION: u32 = 27;
+const LEASE: u32 = 27;
+const MOST_LEASES: u64 = 0xF;
+const GENERATION: u32 = 31;
 
 impl Control {
     /// The bits that are zero exactly when everything may pass.
@@ -83,9 +89,14 @@ impl Control {
         self.0 >> GENERATION == other.0 >> GENERATION
     }
 
-    /// Tells whether nobody has begun or ended a transition in between.
+    pub(super) const fn is_same_lease(self, other: Self) -> bool {
+        self.0 >> LEASE == other.0 >> LEASE
+    }
+
+    /// Tells whether nobody has begun or ended a transition in between, or taken
+    /// away the slots.
     pub(super) const fn is_same_turn(self, other: Self) -> bool {
-        self.is_same_generation(other) && self.is_busy() == other.is_busy()
+        self.is_same_lease(other) && self.is_busy() == other.is_busy()
     }
 
     /// The next generation, in another state: nothing in flight, not busy.
@@ -119,12 +130,21 @@ impl Control {
         Self(self.0.wrapping_add(1 << FLIGHT))
     }
 
-    pub(super) const fn with_one_less_in_flight(self) -> Self {
-        if self.in_flight() == 0 {
+    /// Takes back the slot of the probe admitted at `seen`, if it still has one.
+    pub(super) const fn with_slot_back(self, seen: Self) -> Self {
+        if self.in_flight() == 0 || !self.is_same_lease(seen) {
             self
         } else {
             Self(self.0.wrapping_sub(1 << FLIGHT))
         }
+    }
+
+    /// The next lease: all slots are taken from the probes that hold them, and
+    /// one goes to another. What the probes have shown is kept.
+    pub(super) const fn leased_anew(self) -> Self {
+        let lease = ((self.0 >> LEASE).wrapping_add(1) & MOST_LEASES) << LEASE;
+        let kept = self.0 & !((MOST_LEASES << LEASE) | (BYTE << FLIGHT));
+        Self(kept | lease).with_one_more_in_flight()
     }
 
     pub(super) const fn with_one_more_success(self) -> Self {
@@ -171,6 +191,39 @@ mod tests {
         assert_eq!(word.state(), BreakerState::HalfOpen);
         assert!(word.is_observed() && !word.is_busy());
         assert!(word.is_same_generation(START.turned(BreakerState::Open)));
+    }
+
+    #[test]
+    fn a_lease_takes_the_slots_only() {
+        let first = START
+            .with_one_more_open()
+            .observed()
+            .half_opened()
+            .with_one_more_in_flight()
+            .with_one_more_success();
+        let next = first.leased_anew();
+        assert!(next.is_same_generation(first) && !next.is_same_lease(first));
+        assert!(!next.is_same_turn(first));
+        assert_eq!(
+            (next.in_flight(), next.successes(), next.opens()),
+            (1, 1, 1)
+        );
+        assert!(next.is_observed() && !next.is_busy());
+        assert_eq!(next.state(), BreakerState::HalfOpen);
+        assert!(next.with_slot_back(first) == next);
+        assert_eq!(next.with_slot_back(next).in_flight(), 0);
+        assert!(next.half_opened().is_same_lease(first.half_opened()));
+    }
+
+    #[test]
+    fn leases_begin_again_after_the_last() {
+        let first = START.half_opened();
+        let mut word = first;
+        for _ in 1..16 {
+            word = word.leased_anew();
+            assert!(word.is_same_generation(first) && !word.is_same_lease(first));
+        }
+        assert!(word.leased_anew() == first);
     }
 
     #[test]
