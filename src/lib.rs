@@ -7,8 +7,8 @@ pub use steadfast_core::{
     AnyError, Attempt, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError, CallError,
     CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind, Explanation, Instant,
     Jitter, Journal, Kind, Lent, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules,
-    Outcome, Permit, Policy, PolicyError, Problem, Problems, Ratio, Reason, Refusal, Report, Retry,
-    RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning, Word, random,
+    Outcome, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Ratio, Reason, Refusal,
+    Report, Retry, RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning, Word, random,
 };
 pub use steadfast_runtime::{Block, Call, Guard, Plan, Prepared, StaticTimer, Timer};
 

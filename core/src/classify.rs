@@ -102,7 +102,7 @@ impl Meaning for core::convert::Infallible {
 /// many links, too long a list of arguments. A resolver that fails, a network
 /// that is down and everything the standard library has no name for may go
 /// better next time.
-#[cfg(feature = "std")]
+#[cfg(any(test, feature = "std"))]
 impl Meaning for std::io::Error {
     fn verdict(&self) -> Verdict {
         use std::io::ErrorKind as Is;
@@ -156,34 +156,73 @@ impl<T, E> Classify<Result<T, E>> for AnyError {
     }
 }
 
-#[cfg(all(test, feature = "std"))]
+#[cfg(test)]
 mod tests {
-    use std::io::{Error, ErrorKind};
+    use std::io::{Error, ErrorKind as Is};
 
     use super::*;
 
-    fn io(kind: ErrorKind) -> Result<(), Error> {
-        Err(kind.into())
+    /// Asserts what errors of `kinds` mean.
+    #[track_caller]
+    fn mean(verdict: Verdict, kinds: &[Is]) {
+        for kind in kinds {
+            let failure = Err::<(), _>(Error::from(*kind));
+            assert_eq!(ByError.classify(&failure), verdict, "{kind:?}");
+        }
     }
 
     // core-02.1
     #[test]
     fn a_network_error_is_transient() {
-        assert_eq!(
-            ByError.classify(&io(ErrorKind::ConnectionReset)),
-            Verdict::TRANSIENT
+        mean(
+            Verdict::TRANSIENT,
+            &[
+                Is::ConnectionRefused,
+                Is::ConnectionReset,
+                Is::ConnectionAborted,
+                Is::NotConnected,
+                Is::BrokenPipe,
+                Is::TimedOut,
+                Is::Interrupted,
+                Is::WouldBlock,
+                Is::UnexpectedEof,
+                Is::HostUnreachable,
+                Is::NetworkUnreachable,
+                Is::NetworkDown,
+                Is::AddrInUse,
+                Is::AddrNotAvailable,
+                Is::ResourceBusy,
+                Is::Other,
+            ],
         );
-        assert_eq!(
-            ByError.classify(&io(ErrorKind::TimedOut)),
-            Verdict::TRANSIENT
-        );
-        assert_eq!(
-            ByError.classify(&io(ErrorKind::InvalidInput)),
-            Verdict::PERMANENT
-        );
-        assert_eq!(
-            ByError.classify(&io(ErrorKind::NotFound)),
-            Verdict::PERMANENT
+        // What the standard library has no name for, as a resolver's failure.
+        let unnamed = Err::<(), _>(Error::from_raw_os_error(i32::MAX));
+        assert_eq!(ByError.classify(&unnamed), Verdict::TRANSIENT);
+    }
+
+    // core-02.1
+    #[test]
+    fn a_mistake_of_the_caller_is_permanent() {
+        mean(
+            Verdict::PERMANENT,
+            &[
+                Is::NotFound,
+                Is::PermissionDenied,
+                Is::AlreadyExists,
+                Is::InvalidInput,
+                Is::InvalidData,
+                Is::Unsupported,
+                Is::NotADirectory,
+                Is::IsADirectory,
+                Is::DirectoryNotEmpty,
+                Is::ReadOnlyFilesystem,
+                Is::FileTooLarge,
+                Is::InvalidFilename,
+                Is::NotSeekable,
+                Is::CrossesDevices,
+                Is::TooManyLinks,
+                Is::ArgumentListTooLong,
+            ],
         );
     }
 

@@ -53,7 +53,7 @@ pub use policy::breaker::Breaker;
 pub use policy::budget::Budget;
 pub use policy::explain::Explanation;
 pub use policy::policy::Policy;
-pub use policy::problem::{PolicyError, Problem, Problems};
+pub use policy::problem::{PolicyError, Problem, Problems, ProblemsIter};
 pub use policy::warning::Warning;
 pub use reason::Reason;
 pub use state::circuit_breaker::CircuitBreaker;

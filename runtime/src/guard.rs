@@ -283,6 +283,9 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         let mut text = self.policy.explain();
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
+            if breaker.is_observing() {
+                text = text.observing();
+            }
         }
         if self.live.is_breaker_shared() {
             text = text.with_shared_breaker();

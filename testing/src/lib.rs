@@ -4,7 +4,7 @@
 //! [`Script`] for what the dependency does, a [`Recorder`] for what the policy
 //! decided. Script and guard share the world's timer; with two clocks the
 //! scripted delays would pass in real time. [`Fault`] is an error of every
-//! meaning, [`policies`] has a policy that never waits.
+//! meaning, [`INSTANT`] a policy that never waits.
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,10 +26,11 @@
 
 mod alarms;
 mod fault;
-pub mod policies;
+mod instant;
 mod recorder;
 mod script;
 mod scripted;
+mod state;
 mod stuck;
 mod task;
 mod tasks;
@@ -37,6 +38,7 @@ mod timer;
 mod world;
 
 pub use fault::Fault;
+pub use instant::INSTANT;
 pub use recorder::Recorder;
 pub use script::{Script, Step};
 pub use scripted::Scripted;

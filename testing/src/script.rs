@@ -108,25 +108,9 @@ impl<T, E, C> Script<T, E, C> {
         self.step(End::Value(value))
     }
 
-    /// Adds `times` steps that return `value`; a delay before goes to the first.
-    pub fn returns_times(self, value: T, times: usize) -> Self
-    where
-        T: Clone,
-    {
-        (0..times).fold(self, |script, _| script.returns(value.clone()))
-    }
-
     /// Adds a step that fails with `error`.
     pub fn fails(self, error: E) -> Self {
         self.step(End::Failure(error))
-    }
-
-    /// Adds `times` steps that fail; a delay before goes to the first.
-    pub fn fails_times(self, error: E, times: usize) -> Self
-    where
-        E: Clone,
-    {
-        (0..times).fold(self, |script, _| script.fails(error.clone()))
     }
 
     /// Adds a step that never comes to an end.

@@ -7,7 +7,7 @@ use steadfast_core::Instant;
 
 use crate::timer::Since;
 
-/// A world that cannot go on: who waits, since when, and what to do.
+/// A world that does not come to an end: who waits, since when, what to do.
 ///
 /// ```
 /// use std::future::pending;
@@ -32,6 +32,8 @@ pub(crate) enum Cause {
     Spins { polls: u32 },
     /// So many sleeps fired, and the root future was not woken.
     Ignored { fired: u64 },
+    /// So many sleeps fired, and more are to come.
+    Endless { fired: u64 },
 }
 
 /// A future that waits for what never comes.
@@ -102,14 +104,25 @@ impl fmt::Display for Stuck {
             Cause::Ignored { fired } => {
                 write!(f, "{fired} sleeps fired and none woke `main`; waiting:")?;
             }
+            Cause::Endless { fired } => {
+                write!(
+                    f,
+                    "{fired} sleeps fired and there is no end to it; waiting:"
+                )?;
+            }
         }
         for Waiting { name, since } in &self.waiting {
             write!(f, "\n  `{name}` since {}", Since(*since))?;
         }
-        f.write_str(
-            "\nspawn the task that wakes them, or bound the wait; \
-             a wake from another thread is not waited for",
-        )
+        f.write_str(match self.cause {
+            Cause::Endless { .. } => {
+                "\nbound the loop that sleeps, or allow for more with `World::set_patience`"
+            }
+            _ => {
+                "\nspawn the task that wakes them, or bound the wait; \
+                 a wake from another thread is not waited for"
+            }
+        })
     }
 }
 

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
+use crate::state::State;
 use crate::tasks::Key;
-use crate::world::State;
 
 /// A spawned task: a future of its output.
 ///
@@ -64,11 +64,6 @@ impl<T> Task<T> {
     /// Lets the task run on without its handle.
     pub fn detach(mut self) {
         self.world = Weak::new();
-    }
-
-    /// Cancels the task, as dropping the handle does.
-    pub fn cancel(self) {
-        drop(self);
     }
 
     /// Tells whether the task has come to its end.

@@ -1,29 +1,32 @@
 //! A world whose time moves only when nothing else can.
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use steadfast_core::{Instant, Policy};
 use steadfast_runtime::{Guard, Plan, Timer};
 
+use crate::state::{Ending, State};
 use crate::stuck::{Cause, Stuck};
 use crate::task::{Exit, Task};
-use crate::tasks::{Body, Key, Ready, Tasks, Turn};
 use crate::timer::{Sleep, VirtualTimer};
 
 /// One thread, its tasks, and a time that passes only when all of them wait.
 ///
 /// A cheap handle: clones are the same world. Tasks run in the order they were
 /// woken; equal instants fire in the order they were armed; so the same program
-/// takes the same course every time. A world that cannot go on is [`Stuck`],
-/// it does not hang; only a future that never returns from one poll can hold
-/// it. Wakers may be called from any thread, but a world waits for none.
+/// takes the same course every time. Wakers may be called from any thread, but
+/// a world waits for none.
+///
+/// A world that has nothing to wait for is [`Stuck`] at once, and so is one
+/// that spins at one instant. While time moves it is not stuck: a loop that
+/// sleeps goes on until ten million sleeps have fired, see
+/// [`World::set_patience`], which takes seconds of yours and any time of the
+/// world's. A future that does not return from one poll holds it for ever.
 ///
 /// A spawned task that holds a `World` keeps it alive until the task ends.
 ///
@@ -44,26 +47,6 @@ use crate::timer::{Sleep, VirtualTimer};
 #[derive(Clone)]
 pub struct World(Rc<State>);
 
-pub(crate) struct State {
-    timer: VirtualTimer,
-    tasks: RefCell<Tasks>,
-    ready: Arc<Ready>,
-    driven: Cell<bool>,
-    // Polls are counted anew in each period: when time moved, or a new run began.
-    period: Cell<u64>,
-    seen: Cell<Instant>,
-    // Polls of the running task: what it spawns goes on from there, so that a
-    // chain of spawns at one instant ends, too.
-    polls: Cell<u32>,
-    patience: Cell<u64>,
-}
-
-/// How many sleeps may fire before the root future is woken.
-///
-/// A task that ticks for ever must not hide that the root waits for nothing;
-/// ten million take seconds.
-const PATIENCE: u64 = 10_000_000;
-
 impl World {
     /// Makes a world at time zero.
     #[must_use]
@@ -74,16 +57,7 @@ impl World {
     /// Makes a world at time zero whose timer hands out other seeds.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self(Rc::new(State {
-            timer: VirtualTimer::seeded(seed),
-            tasks: RefCell::default(),
-            ready: Arc::default(),
-            driven: Cell::new(false),
-            period: Cell::new(0),
-            seen: Cell::new(Instant::ZERO),
-            polls: Cell::new(0),
-            patience: Cell::new(PATIENCE),
-        }))
+        Self(Rc::new(State::seeded(seed)))
     }
 
     /// Runs `future` to its end, and every task as far as that takes.
@@ -95,39 +69,41 @@ impl World {
     ///
     /// [`Stuck`] when nothing can run and no sleep is armed; when a future was
     /// polled 100 000 times while time stood still; when ten million sleeps
-    /// fired and none woke `future` (use [`World::advance`] for such a wait).
+    /// fired and `future` has not ended, see [`World::set_patience`].
     ///
     /// # Panics
     ///
     /// Propagates the panic of a task. Panics inside a task of this world.
     pub fn run<F: Future>(&self, future: F) -> Result<F::Output, Stuck> {
-        let _drive = self.drive();
+        let _drive = self.0.drive();
         let mut future = pin!(future);
         let main = self.0.add("main".to_owned(), None);
         let _main = Ending(&self.0, main);
-        let mut fired = 0_u64;
+        let (mut fired, mut is_ignored) = (0_u64, true);
         loop {
             while let Some(key) = self.0.ready.pop() {
                 if key != main {
                     self.0.poll(key)?;
                 } else if let Some(turn) = self.0.begin(key)? {
-                    fired = 0;
+                    is_ignored &= fired == 0;
                     let mut cx = Context::from_waker(&turn.waker);
                     if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                         return Ok(output);
                     }
                 }
             }
-            let cause = if fired >= self.0.patience.get() {
-                Cause::Ignored { fired }
-            } else if self.0.timer.fire_next(Instant::MAX) {
+            let cause = if self.0.timer.next().is_none() {
+                Cause::Idle
+            } else if fired < self.0.patience.get() {
+                self.0.timer.fire_next(Instant::MAX);
                 fired += 1;
                 continue;
+            } else if is_ignored {
+                Cause::Ignored { fired }
             } else {
-                Cause::Idle
+                Cause::Endless { fired }
             };
-            let waiting = self.0.tasks.borrow().waiting();
-            return Err(Stuck::new(self.now(), waiting, cause));
+            return Err(self.0.stuck(cause));
         }
     }
 
@@ -161,39 +137,65 @@ impl World {
 
     /// Runs everything that can run, without moving time.
     ///
+    /// Sleeps that are due fire, also those that [`World::jump`] made overdue.
+    ///
     /// # Panics
     ///
     /// Propagates the panic of a task. Panics with the text of [`Stuck`] when a
-    /// task spins, and inside a task of this world.
+    /// task spins or ten million sleeps have fired, see
+    /// [`World::set_patience`], and inside a task of this world.
     #[track_caller]
     pub fn settle(&self) {
-        let _drive = self.drive();
-        self.drain();
+        let _drive = self.0.drive();
+        go_on(self.0.drain(None));
     }
 
     /// Moves time by `span`, step by step.
     ///
     /// Every sleep due on the way fires at its instant, in order, and what it
-    /// wakes runs before time moves on.
+    /// wakes runs before time moves on. A task that ticks makes a long `span`
+    /// long for you, too.
     ///
     /// # Panics
     ///
     /// As [`World::settle`] does.
     #[track_caller]
     pub fn advance(&self, span: Duration) {
-        let _drive = self.drive();
+        let _drive = self.0.drive();
         let until = self.now().saturating_add(span);
-        self.drain();
-        while self.0.timer.fire_next(until) {
-            self.drain();
-        }
+        go_on(self.0.drain(Some(until)));
         self.0.timer.pass_to(until);
+    }
+
+    /// Sets how many sleeps may fire in one drive; ten million at first.
+    ///
+    /// Then [`World::run`] is [`Stuck`], and `block_on`, `advance` and `settle`
+    /// panic. [`u64::MAX`] is no bound.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast_testing::World;
+    ///
+    /// let world = World::new();
+    /// world.set_patience(1_000);
+    /// let clock = world.clone();
+    /// let endless = async move {
+    ///     loop {
+    ///         clock.sleep(Duration::from_millis(1)).await;
+    ///     }
+    /// };
+    /// let stuck: Result<(), _> = world.run(endless);
+    /// assert!(stuck.is_err());
+    /// assert_eq!(world.elapsed(), Duration::from_secs(1));
+    /// ```
+    pub fn set_patience(&self, sleeps: u64) {
+        self.0.patience.set(sleeps);
     }
 
     /// Moves the clock forward at once, as a suspended machine does.
     ///
-    /// Nothing runs; what is overdue fires, late, when the world is next driven.
-    /// Also for an operation that holds its thread.
+    /// Nothing runs; what is overdue fires, late, when the world is next driven,
+    /// be it by [`World::settle`]. Also for an operation that holds its thread.
     pub fn jump(&self, span: Duration) {
         self.set_time(self.now().saturating_add(span));
     }
@@ -291,73 +293,13 @@ impl World {
     pub fn timers_armed(&self) -> u64 {
         self.0.timer.armed()
     }
-
-    /// Claims the world, as nothing may drive it from inside.
-    #[track_caller]
-    fn drive(&self) -> Drive<'_> {
-        assert!(
-            !self.0.driven.replace(true),
-            "a task cannot drive its own world: await, or use `jump` to let time pass"
-        );
-        self.0.period.set(self.0.period.get() + 1);
-        Drive(&self.0)
-    }
-
-    #[track_caller]
-    #[expect(clippy::panic, reason = "a test that spins has failed")]
-    fn drain(&self) {
-        while let Some(key) = self.0.ready.pop() {
-            if let Err(stuck) = self.0.poll(key) {
-                panic!("{stuck}");
-            }
-        }
-    }
 }
 
-impl State {
-    /// Ends a task and drops its future; no matter when, or whether it runs.
-    pub(crate) fn end(&self, key: Key) {
-        let slot = self.tasks.borrow_mut().remove(key);
-        drop(slot);
-    }
-
-    fn add(&self, name: String, body: Option<Body>) -> Key {
-        let (when, polls) = (self.when(), self.polls.get());
-        let mut tasks = self.tasks.borrow_mut();
-        tasks.add(&self.ready, name, body, when, polls)
-    }
-
-    fn begin(&self, key: Key) -> Result<Option<Turn>, Stuck> {
-        let when = self.when();
-        self.tasks.borrow_mut().begin(key, when)
-    }
-
-    fn poll(&self, key: Key) -> Result<(), Stuck> {
-        let Some(Turn { waker, body, polls }) = self.begin(key)? else {
-            return Ok(());
-        };
-        let Some(mut body) = body else {
-            return Ok(());
-        };
-        let ending = Ending(self, key);
-        self.polls.set(polls);
-        let polled = body.as_mut().poll(&mut Context::from_waker(&waker));
-        self.polls.set(0);
-        if polled.is_pending() {
-            std::mem::forget(ending);
-            let ended = self.tasks.borrow_mut().park(key, body);
-            drop(ended);
-        }
-        Ok(())
-    }
-
-    /// Returns the time and the period that polls are counted in.
-    fn when(&self) -> (Instant, u64) {
-        let now = self.timer.peek();
-        if self.seen.replace(now) != now {
-            self.period.set(self.period.get() + 1);
-        }
-        (now, self.period.get())
+#[track_caller]
+#[expect(clippy::panic, reason = "a test that spins has failed")]
+fn go_on(driven: Result<(), Stuck>) {
+    if let Err(stuck) = driven {
+        panic!("{stuck}");
     }
 }
 
@@ -374,25 +316,6 @@ impl fmt::Debug for World {
             .field("live_tasks", &self.live_tasks())
             .field("pending_timers", &self.pending_timers())
             .finish_non_exhaustive()
-    }
-}
-
-/// Gives the world free again, also after a panic.
-struct Drive<'a>(&'a State);
-
-impl Drop for Drive<'_> {
-    fn drop(&mut self) {
-        self.0.polls.set(0);
-        self.0.driven.set(false);
-    }
-}
-
-/// Takes a task off the list, also after a panic.
-struct Ending<'a>(&'a State, Key);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.end(self.1);
     }
 }
 

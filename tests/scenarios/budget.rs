@@ -37,6 +37,39 @@ fn the_pause_of_a_refusal_fits_the_deadline() {
     assert_eq!(outcome.elapsed(), ms(40));
 }
 
+// core-06.16
+#[test]
+fn a_clock_that_steps_back_leaves_the_tokens() {
+    let stage = Stage::new(FUNDED);
+    stage.world.advance(secs(7_200));
+    let failing = || stage.script().fails(Fault::Transient);
+    assert!(stage.play(&failing().returns(1)).is_success());
+    let used = |stage: &Stage| {
+        let budget = stage.guard.budget().expect("a budget");
+        budget.utilization(stage.world.now())
+    };
+    let before = used(&stage);
+    stage.world.step_back(secs(3_600));
+    assert_eq!(used(&stage), before);
+    let outcome = stage.play(&failing().returns(1));
+    assert_eq!(outcome.reason(), Reason::Succeeded);
+    // Two spent, two tenths earned: 1.8 of 30 tokens, and no refill between.
+    assert_eq!(used(&stage), Ratio::percent(6));
+    stage.drain();
+    let outcome = stage.play(&failing());
+    assert_eq!(outcome.reason(), Reason::BudgetExhausted);
+}
+
+// The budget is asked before the wait is held against the deadline.
+#[test]
+fn an_empty_budget_speaks_before_the_deadline() {
+    let stage = Stage::new(FUNDED.with_deadline(secs(1)).with_backoff(backoff(secs(5))));
+    stage.drain();
+    let outcome = stage.play(&stage.script::<()>().fails(Fault::Transient));
+    assert_eq!(outcome.reason(), Reason::BudgetExhausted);
+    assert_eq!(stage.told(), "Attempt#1 RejectedByBudget#1");
+}
+
 // core-03.14
 #[test]
 fn a_self_imposed_retry_is_free() {

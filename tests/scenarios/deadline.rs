@@ -39,6 +39,22 @@ fn the_deadline_cuts_a_hanging_attempt() {
     );
 }
 
+// Both bounds end at once: then the deadline is over, and that is what it says.
+#[test]
+fn a_timeout_that_ends_with_the_deadline_is_the_deadlines() {
+    for attempts in [1, 3] {
+        let policy = INSTANT
+            .with_attempts(attempts)
+            .with_deadline(secs(1))
+            .with_attempt_timeout(secs(1));
+        let stage = Stage::new(policy);
+        let outcome = stage.play(&stage.script::<()>().hangs());
+        assert_eq!(stage.told(), "Attempt#1 DeadlineExceeded#1");
+        assert_eq!(outcome.reason(), Reason::DeadlineExceeded);
+        assert_eq!(outcome.elapsed(), secs(1));
+    }
+}
+
 // core-03.7, R-46
 #[test]
 fn a_delay_that_fills_the_rest_is_not_begun() {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
-use steadfast::{Attempt, Backoff, Budget, Ending, Kind, Reason, Retry, Rules, Verdict};
+use steadfast::{Attempt, Backoff, Budget, Ending, EventKind, Kind, Reason, Retry, Rules, Verdict};
 use steadfast_testing::{Fault, Script, Scripted};
 
 use crate::stage::{INSTANT, Stage, TOUCHY, TRANSIENT, backoff, ms, secs};
@@ -142,6 +142,27 @@ fn a_refusing_admission_is_judged_like_an_attempt() {
     assert_eq!(error.retry_after(), None);
     assert_eq!(error.error(), None);
     assert_eq!(error.attempts(), 3);
+}
+
+// An admission may take its time, and the attempt it refuses took that long.
+#[test]
+fn a_refused_attempt_took_what_the_hook_took() {
+    let stage = Stage::new(INSTANT.with_attempts(1));
+    let slow = Admit(|_: &Attempt| {
+        stage.world.jump(ms(300));
+        Verdict::SELF_IMPOSED
+    });
+    let script = stage.script::<()>().hangs();
+    let call = stage.guard.call(|_| script.next()).ruled(slow);
+    let outcome = stage.world.block_on(call.listen(&stage.heard).outcome());
+    assert_eq!(stage.only(EventKind::Attempt).duration(), ms(300));
+    let took: Vec<_> = outcome
+        .log()
+        .entries()
+        .map(|entry| entry.duration())
+        .collect();
+    assert_eq!(took, [ms(300)]);
+    assert_eq!(outcome.elapsed(), ms(300));
 }
 
 // core-03.17: an admission that fails for a moment is a transient verdict.

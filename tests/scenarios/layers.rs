@@ -218,7 +218,9 @@ fn crates_depend_on_lower_crates_only() {
                 "tokio" | "smol" | "embassy" => format!("runtime-{other}"),
                 _ => other.to_owned(),
             };
-            if row_of(&CRATES, &other).is_none_or(|below| below >= row) {
+            // A crate may turn on features of its own for its documentation.
+            let is_own = other == member;
+            if !is_own && row_of(&CRATES, &other).is_none_or(|below| below >= row) {
                 faults.push(format!(
                     "{member}/Cargo.toml depends on `{name}`, which does not lie below it"
                 ));

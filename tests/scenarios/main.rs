@@ -24,3 +24,4 @@ mod panics;
 mod prepared;
 mod runtimes;
 mod values;
+mod worst_case;

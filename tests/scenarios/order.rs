@@ -123,7 +123,7 @@ fn never_more_attempts_than_allowed() {
 #[test]
 fn the_end_of_a_script_is_permanent() {
     let stage = Stage::new(INSTANT);
-    let script = stage.script::<()>().fails_times(Fault::Transient, 2);
+    let script = stage.script::<()>().fails(Fault::Transient).times(2);
     let outcome = stage.play(&script);
     assert_eq!(
         stage.told(),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use steadfast::{
     AnyError, Backoff, Breaker, BreakerState, Budget, Guard, Jitter, Plan, Policy, Reason,
 };
-use steadfast_testing::{Fault, Recorder, Scripted, World, policies};
+use steadfast_testing::{Fault, INSTANT, Recorder, Scripted, World};
 
 use crate::stage::{backoff, guard, ms, secs, told};
 
-const POLICY: Policy = policies::INSTANT
+const POLICY: Policy = INSTANT
     .with_deadline(secs(10))
     .with_attempt_timeout(ms(20))
     .with_backoff(backoff(ms(5)));
@@ -215,7 +215,7 @@ fn a_clock_that_steps_back_is_survived() {
 fn a_thousand_first_waits_all_differ() {
     let waits = |seed: Option<u64>| -> Vec<Duration> {
         let world = World::new();
-        let policy = policies::INSTANT
+        let policy = INSTANT
             .with_attempts(2)
             .with_backoff(Backoff::exponential(secs(1)));
         let plan = Plan::new(policy).with_classifier(AnyError);
@@ -252,11 +252,8 @@ async fn hog() -> Result<u32, Fault> {
 
 #[test]
 fn a_hog_is_cut_at_its_bound() {
-    static GUARD: steadfast::tokio::Guard = steadfast::tokio::Guard::new(
-        policies::INSTANT
-            .with_attempts(1)
-            .with_attempt_timeout(ms(5)),
-    );
+    static GUARD: steadfast::tokio::Guard =
+        steadfast::tokio::Guard::new(INSTANT.with_attempts(1).with_attempt_timeout(ms(5)));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

@@ -6,7 +6,7 @@ use steadfast::{
     Backoff, Breaker, ByError, Event, EventKind, Guard, Instant, Jitter, NoRules, Outcome, Plan,
     Policy,
 };
-use steadfast_testing::{Fault, Recorder, Script, Scripted, VirtualTimer, World, policies};
+use steadfast_testing::{Fault, Recorder, Script, Scripted, VirtualTimer, World};
 
 /// A guard on virtual time.
 pub(crate) type Virtual<C = ByError, R = NoRules, L = steadfast::NoListener> =
@@ -31,7 +31,7 @@ pub(crate) const TOUCHY: Breaker = Breaker::DEFAULT
     .with_jitter(Jitter::None);
 
 /// Three attempts at once, no bounds; the library's default laws are off.
-pub(crate) const INSTANT: Policy = policies::INSTANT;
+pub(crate) const INSTANT: Policy = steadfast_testing::INSTANT;
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

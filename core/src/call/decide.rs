@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use super::attempt::Retry;
 use super::log::{Ending, Journal};
-use super::machine::{Machine, Phase, REJECTION_PAUSE, Surroundings};
+use super::machine::{Machine, Phase, Surroundings};
 use crate::event::EventKind;
 use crate::listener::Listener;
 use crate::memory::Memory;
+use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::time::Instant;
 use crate::verdict::{Kind, Verdict};

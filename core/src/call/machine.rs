@@ -11,16 +11,13 @@ use crate::event::{Event, EventKind};
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
+use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::state::circuit_breaker::permit::{Permit, Transition};
 use crate::state::dependency::Dependency;
 use crate::state::retry_budget::Token;
 use crate::time::Instant;
 use crate::verdict::Verdict;
-
-/// What a refusal waits before it is reported, so that a caller that polls in
-/// a loop cannot ask more than ten times a second.
-pub(super) const REJECTION_PAUSE: Duration = Duration::from_millis(100);
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +252,8 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
             None => Instant::MAX,
         };
         self.wake = own.min(self.due);
-        self.is_last_chance = self.due < own;
+        // When both end at once, the deadline is over.
+        self.is_last_chance = self.due <= own && self.due < Instant::MAX;
         self.attempt_started = now;
         self.phase = Phase::Flying;
         Some(if self.wake == Instant::MAX {

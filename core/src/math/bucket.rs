@@ -1,13 +1,17 @@
-//! A token bucket in one word, without a timestamp.
+//! A token bucket that refills without writing.
 //!
-//! The word holds a "spent clock": the tokens that the refill rate had made
-//! since the clock's epoch when the bucket was last empty, plus the capacity.
-//! How full the bucket is follows from `now`, so refilling writes nothing, a
-//! stale `now` rewinds nothing, and a full bucket is the word zero.
+//! The word `spent` holds a "spent clock": the tokens that the refill rate had
+//! made since the clock's epoch when the bucket was last empty, plus the
+//! capacity. How full the bucket is follows from the time, so refilling writes
+//! nothing, and an untouched bucket is the word zero.
 //!
-//! Only differences count, so the word may wrap. A difference of more than
-//! [`BEHIND`] to the past is read as a wrap, and the bucket as full: at three
-//! tokens a second that is a clock that stepped back by six years.
+//! The word `latest` holds the greatest time that changed something. A clock
+//! that reads less is taken to read this: it sees the same tokens and makes no
+//! new ones. Two words need no lock, because `spent` alone never makes a token:
+//! who reads an older `latest` than he could have sees fewer tokens, not more.
+//!
+//! Only differences of `spent` count, so it may wrap. A difference of more than
+//! [`BEHIND`] to the past is read as a wrap, and the bucket as full.
 
 use core::time::Duration;
 
@@ -17,7 +21,11 @@ use crate::time::Instant;
 
 /// A bucket of tokens: refilled by time, filled by deposits, full at first.
 ///
-/// A clock that stalls or steps back makes no tokens.
+/// A clock that stalls or steps back makes no tokens and loses none: the bucket
+/// keeps its level, and time gives again when the clock has caught up. A clock
+/// that comes back by more than an hour is believed instead, with the level kept
+/// and time giving from there on; only if it then leaps ahead again can time be
+/// counted twice, for at most one capacity each leap.
 ///
 /// ```
 /// use core::time::Duration;
@@ -37,6 +45,8 @@ pub struct TokenBucket<M: Memory = Shared> {
     /// In tokens a second, which is units a tick.
     rate: u64,
     spent: M::U64,
+    /// In nanoseconds.
+    latest: M::U64,
 }
 
 impl<M: Memory> TokenBucket<M> {
@@ -47,40 +57,48 @@ impl<M: Memory> TokenBucket<M> {
             capacity: (capacity as u64).saturating_mul(TOKEN),
             rate: per_second as u64,
             spent: M::U64::ZERO,
+            latest: M::U64::ZERO,
         }
     }
 
     /// Adds `amount` of a token.
     ///
-    /// Never waits for another thread; a full bucket is only read.
+    /// Never waits for another thread; a bucket known to be full is only read.
     pub fn deposit(&self, now: Instant, amount: Ratio) {
+        let seen = self.look(now);
+        let capacity = self.capacity.cast_signed();
+        if self.level(seen.latest, seen.spent) >= capacity {
+            return;
+        }
         // Going over the capacity is harmless: what is above it is cut off at
         // each look, and time and deposits only raise the level until a take
         // cuts it off for good.
-        if self.level(self.refilled(now), self.spent.load()) < self.capacity.cast_signed() {
+        if self.level(seen.at, seen.spent) < capacity {
             let units = u64::from(amount.as_ppm()).saturating_mul(UNITS_PER_PPM);
             self.spent.fetch_sub(units);
         }
+        self.remember(seen);
     }
 
     /// Takes one whole token if `reserve` of the capacity stays behind.
     #[must_use]
     pub fn take(&self, now: Instant, reserve: Ratio) -> bool {
-        let refilled = self.refilled(now);
         let need = self.need(reserve);
-        let mut spent = self.spent.load();
         loop {
-            let level = self.level(refilled, spent);
+            let seen = self.look(now);
+            let level = self.level(seen.at, seen.spent);
             if level < need {
+                self.remember(seen);
                 return false;
             }
-            let after = refilled
+            let after = self
+                .refilled(seen.at)
                 .wrapping_sub(level.cast_unsigned())
                 .wrapping_add(TOKEN)
                 .wrapping_add(self.capacity);
-            match self.spent.compare_exchange(spent, after) {
-                Ok(_) => return true,
-                Err(other) => spent = other,
+            if self.spent.compare_exchange(seen.spent, after).is_ok() {
+                self.remember(seen);
+                return true;
             }
         }
     }
@@ -104,21 +122,23 @@ impl<M: Memory> TokenBucket<M> {
         if self.rate == 0 || need > self.capacity.cast_signed() {
             return None;
         }
-        let level = self.level(self.refilled(now), self.spent.load());
-        let short = need.saturating_sub(level);
+        let seen = self.look(now);
+        let short = need.saturating_sub(self.level(seen.at, seen.spent));
         if short <= 0 {
             return Some(Duration::ZERO);
         }
         let ticks = short.cast_unsigned().div_ceil(self.rate);
-        let into_tick = now.as_nanos() % TICK;
+        let into_tick = seen.at.as_nanos() % TICK;
         let nanos = ticks.saturating_mul(TICK).saturating_sub(into_tick);
-        Some(Duration::from_nanos(nanos))
+        let catching_up = seen.at.saturating_since(now);
+        Some(catching_up.saturating_add(Duration::from_nanos(nanos)))
     }
 
     /// Returns the share of the capacity that is gone, rounded down.
     #[must_use]
     pub fn used(&self, now: Instant) -> Ratio {
-        let level = self.level(self.refilled(now), self.spent.load()).max(0);
+        let seen = self.look(now);
+        let level = self.level(seen.at, seen.spent).max(0);
         let gone = self.capacity.saturating_sub(level.cast_unsigned());
         let one_ppm = self.capacity / 1_000_000;
         let ppm = gone
@@ -133,15 +153,54 @@ impl<M: Memory> TokenBucket<M> {
         i64::try_from(units).unwrap_or(i64::MAX)
     }
 
-    /// Returns the units that the rate made since the epoch, wrapping.
-    fn refilled(&self, now: Instant) -> u64 {
-        (now.as_nanos() / TICK).wrapping_mul(self.rate)
+    /// Reads both words, and follows a clock that came far back.
+    fn look(&self, now: Instant) -> Seen {
+        let mut spent = self.spent.load();
+        let mut latest = Instant::from_nanos(self.latest.load());
+        if latest.saturating_since(now) > FAR {
+            self.follow_back(latest, now);
+            (spent, latest) = (self.spent.load(), now);
+        }
+        Seen {
+            spent,
+            latest,
+            at: now.max(latest),
+        }
     }
 
-    /// Returns the units in the bucket, less than none for a stale `refilled`.
-    fn level(&self, refilled: u64, spent: u64) -> i64 {
+    /// Makes `latest` the time `now`, at which the level is the same.
+    ///
+    /// Who wins the first word moves the second, so it moves once; until then
+    /// the others see a bucket that holds less.
+    fn follow_back(&self, latest: Instant, now: Instant) {
+        let (from, to) = (latest.as_nanos(), now.as_nanos());
+        if self.latest.compare_exchange(from, to).is_ok() && self.spent.load() != 0 {
+            let gap = self.refilled(latest).wrapping_sub(self.refilled(now));
+            self.spent.fetch_sub(gap);
+        }
+    }
+
+    /// Keeps the time of `seen` for clocks that read less.
+    ///
+    /// Tries once: who loses leaves it to the winner's time, which was read in
+    /// the same moment. It costs no token, at most some are seen later.
+    fn remember(&self, seen: Seen) {
+        if seen.at > seen.latest {
+            let (from, to) = (seen.latest.as_nanos(), seen.at.as_nanos());
+            let _ = self.latest.compare_exchange(from, to);
+        }
+    }
+
+    /// Returns the units that the rate made since the epoch, wrapping.
+    fn refilled(&self, at: Instant) -> u64 {
+        (at.as_nanos() / TICK).wrapping_mul(self.rate)
+    }
+
+    /// Returns the units in the bucket, less than none for a stale time.
+    fn level(&self, at: Instant, spent: u64) -> i64 {
         let capacity = self.capacity.cast_signed();
-        let level = refilled
+        let level = self
+            .refilled(at)
             .wrapping_add(self.capacity)
             .wrapping_sub(spent)
             .cast_signed();
@@ -153,6 +212,22 @@ impl<M: Memory> TokenBucket<M> {
         }
     }
 }
+
+/// Both words, and the time that counts.
+#[derive(Clone, Copy)]
+struct Seen {
+    spent: u64,
+    latest: Instant,
+    /// The later of the caller's time and `latest`.
+    at: Instant,
+}
+
+/// How far a clock may lag before it is believed.
+///
+/// Longer than any thread is likely to sleep between reading the clock and
+/// using it; short enough that a clock that wrapped or was set wrong once does
+/// not stop the refill for good.
+const FAR: Duration = Duration::from_secs(3_600);
 
 /// How far behind a reader may be, in units.
 ///

@@ -81,8 +81,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Waits for nothing and ignores hints; what [`Backoff::constant`] makes
-    /// of zero.
+    /// Never waits and ignores hints; what [`Backoff::constant`] makes of zero.
     pub const NONE: Self = Self::constant(Duration::ZERO);
 
     /// Waits up to 100 ms, doubling to at most 30 s; ten times that if throttled.
@@ -113,10 +112,34 @@ impl Backoff {
         }
     }
 
-    /// Makes a wait that is the same before every attempt, and the longest.
+    /// Makes a wait of up to `delay` before every attempt, drawn each time.
     ///
-    /// Jitter is that of [`Backoff::DEFAULT`], so the wait is anything up to
-    /// `delay`; [`Backoff::with_jitter`] can fix it.
+    /// **The wait is not `delay` itself:** the jitter is full, as in
+    /// [`Backoff::DEFAULT`], so it is anything from zero to `delay`. For
+    /// exactly `delay` take [`with_jitter`](Self::with_jitter) of
+    /// [`Jitter::None`].
+    ///
+    /// **`delay` is also the longest hint accepted:** a dependency that asks
+    /// for a longer wait ends the call.
+    /// [`with_maximum`](Self::with_maximum) raises that bound.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Backoff, Jitter, Verdict};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let wait = |backoff: Backoff, verdict| backoff.delay(2, verdict, u32::MAX / 2);
+    ///
+    /// let drawn = Backoff::constant(second);
+    /// assert!(wait(drawn, Verdict::TRANSIENT) < Some(second));
+    /// let fixed = drawn.with_jitter(Jitter::None);
+    /// assert_eq!(wait(fixed, Verdict::TRANSIENT), Some(second));
+    ///
+    /// let asked = Verdict::throttled_for(Duration::from_secs(5));
+    /// assert_eq!(wait(fixed, asked), None);
+    /// let patient = fixed.with_maximum(Duration::from_secs(30));
+    /// assert_eq!(wait(patient, asked), Some(Duration::from_secs(5)));
+    /// ```
     #[must_use]
     pub const fn constant(delay: Duration) -> Self {
         Self {
@@ -149,7 +172,8 @@ impl Backoff {
 
     /// Returns the rule with another longest wait, which bounds hints too.
     ///
-    /// Zero waits for nothing and ignores hints; [`Duration::MAX`] is no bound.
+    /// Zero means never wait, whatever the first waits are, and ignores hints;
+    /// [`Duration::MAX`] is no bound.
     #[must_use]
     pub const fn with_maximum(self, maximum: Duration) -> Self {
         Self { maximum, ..self }

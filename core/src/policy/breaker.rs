@@ -71,7 +71,7 @@ impl Breaker {
 
     /// Returns the settings with a share of failures that opens.
     ///
-    /// Counts over the window, from the minimum of calls on.
+    /// Counts over the window, from the minimum of attempts on.
     #[must_use]
     pub const fn with_failure_ratio(self, ratio: Ratio) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Breaker {
     }
 
     /// Returns the settings with slow successes counted: slow from `threshold`
-    /// on, opening when `ratio` of the calls in the window are slow.
+    /// on, opening when `ratio` of the attempts in the window are slow.
     #[must_use]
     pub const fn with_slow_calls(self, threshold: Duration, ratio: Ratio) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Breaker {
         }
     }
 
-    /// Returns the settings with the window of the ratios, and how many calls
+    /// Returns the settings with the window of the ratios, and how many attempts
     /// it must hold before a ratio counts.
     #[must_use]
     pub const fn with_window(self, window: Duration, minimum_calls: u32) -> Self {
@@ -148,13 +148,13 @@ impl Breaker {
         self.slow_call
     }
 
-    /// Returns the share of slow calls that opens.
+    /// Returns the share of slow attempts that opens.
     #[must_use]
     pub const fn slow_ratio(&self) -> Ratio {
         self.slow_ratio
     }
 
-    /// Returns how many calls the window must hold before a ratio counts.
+    /// Returns how many attempts the window must hold before a ratio counts.
     #[must_use]
     pub const fn minimum_calls(&self) -> u32 {
         self.minimum_calls

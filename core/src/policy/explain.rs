@@ -1,12 +1,14 @@
 //! A policy in words.
 
+mod bound;
+
 use core::fmt;
 use core::time::Duration;
 
 use super::breaker::Breaker;
 use super::policy::Policy;
-use super::span::{Compact, Drawn, Moment};
-use super::timeline::{End, Ending, Timeline};
+use super::span::{Compact, Drawn};
+use super::timeline::{REJECTION_PAUSE, Timeline};
 use super::warning::Warning;
 use crate::breaker_state::BreakerState;
 use crate::math::ratio::Ratio;
@@ -21,6 +23,7 @@ impl Policy {
         Explanation {
             policy: self,
             breaker: None,
+            observes: false,
             spent: None,
             shares_breaker: false,
             shares_budget: false,
@@ -47,9 +50,14 @@ impl Policy {
 /// assert!(explained.to_string().starts_with("search: 3 attempts, deadline 30s,"));
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that a guard adds, each apart from the others"
+)]
 pub struct Explanation<'a> {
     policy: &'a Policy,
     breaker: Option<(BreakerState, Option<Duration>)>,
+    observes: bool,
     spent: Option<Ratio>,
     shares_breaker: bool,
     shares_budget: bool,
@@ -62,6 +70,15 @@ impl Explanation<'_> {
     pub const fn with_breaker(self, state: BreakerState, asked_again: Option<Duration>) -> Self {
         Self {
             breaker: Some((state, asked_again)),
+            ..self
+        }
+    }
+
+    /// Adds that the breaker only observes: it refuses nothing.
+    #[must_use]
+    pub const fn observing(self) -> Self {
+        Self {
+            observes: true,
             ..self
         }
     }
@@ -102,14 +119,16 @@ impl Explanation<'_> {
         }
     }
 
-    /// Returns when a call ends whose attempts all hang until they are cut.
+    /// Returns when a call has ended at the latest if every attempt hangs.
     ///
-    /// `None` when nothing bounds it. Waits count at their longest; waits that
-    /// a dependency asks for come on top, up to the deadline. Of more than 1000
-    /// attempts it counts the first 1000.
+    /// `None` when nothing bounds it. Waits count at their longest, and the
+    /// 100 ms that a refusal by breaker or budget is held back count, too. A
+    /// dependency that throttles or asks for a wait can make the call longer,
+    /// up to the deadline; so can an operation that holds its thread. Beyond
+    /// 1000 attempts, waits that still change count at their longest.
     #[must_use]
     pub fn worst_case(&self) -> Option<Duration> {
-        Timeline::of(self.policy).worst_case()
+        Timeline::of(self.policy).ending().worst
     }
 
     /// Returns what is legal in the policy, yet hardly meant.
@@ -134,93 +153,6 @@ impl Explanation<'_> {
         }
     }
 
-    fn bound_first(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((state, asked_again)) = self.breaker
-            && is_refusing(state)
-        {
-            write!(f, "The breaker, which is {state}")?;
-            return match asked_again {
-                Some(after) => write!(f, " and may be asked again in {}.", Compact(after)),
-                None => f.write_str("."),
-            };
-        }
-        let is_spent = self.spent.is_some_and(|spent| spent >= Ratio::ONE);
-        if self.policy.attempts() > 1 && is_spent {
-            return f.write_str("The retry budget, which is spent: no attempt is retried.");
-        }
-        let ending = Timeline::of(self.policy).ending();
-        let worst = ending.worst.unwrap_or(Duration::MAX);
-        match ending.end {
-            End::Never => f.write_str("Nothing: a call that hangs, hangs for ever."),
-            End::TooLong => write!(
-                f,
-                "The number of attempts, after {} or more.",
-                Compact(worst)
-            ),
-            End::Deadline => self.deadline_first(f, ending),
-            End::NoRoom { wait } => {
-                let number = ending.last.map_or(0, |row| row.number);
-                write!(
-                    f,
-                    "The deadline: after attempt {number} it has no room for a wait of {}",
-                    Compact(wait)
-                )?;
-                self.never_start(f, number)
-            }
-            End::Attempts => {
-                write!(
-                    f,
-                    "The attempt timeout: the call ends after {}",
-                    Moment(worst)
-                )?;
-                match self.policy.deadline() {
-                    Some(deadline) => {
-                        let unused = deadline.saturating_sub(worst);
-                        write!(f, ", {} of the deadline unused.", Compact(unused))
-                    }
-                    None => f.write_str("."),
-                }
-            }
-        }
-    }
-
-    fn deadline_first(&self, f: &mut fmt::Formatter<'_>, ending: Ending) -> fmt::Result {
-        let Some(row) = ending.last else {
-            return f.write_str("The deadline: no attempt starts.");
-        };
-        let end = row.end.unwrap_or(Duration::MAX);
-        let allowed = end.saturating_sub(row.start);
-        let number = row.number;
-        match self.policy.attempt_timeout() {
-            Some(own) if row.is_cut => {
-                let share = share(allowed, own);
-                write!(
-                    f,
-                    "The deadline: it cuts attempt {number} after {}, {share}% of its {}",
-                    Moment(allowed),
-                    Compact(own)
-                )?;
-            }
-            Some(_) => write!(f, "The deadline: attempt {number} ends with it")?,
-            None => write!(
-                f,
-                "The deadline: attempt {number} may take {}",
-                Moment(allowed)
-            )?,
-        }
-        self.never_start(f, number)
-    }
-
-    /// Ends a sentence with the attempts after `last`.
-    fn never_start(&self, f: &mut fmt::Formatter<'_>, last: u32) -> fmt::Result {
-        let (next, attempts) = (last.saturating_add(1), self.policy.attempts());
-        match attempts.saturating_sub(last) {
-            0 => f.write_str("."),
-            1 => write!(f, "; attempt {next} never starts."),
-            _ => write!(f, "; attempts {next} to {attempts} never start."),
-        }
-    }
-
     fn waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let backoff = self.policy.backoff();
         let (maximum, jitter) = (backoff.maximum(), backoff.jitter());
@@ -231,51 +163,85 @@ impl Explanation<'_> {
         let throttled = Drawn(backoff.curve(2, Kind::Throttled), jitter);
         write!(f, "{transient} before attempt 2")?;
         if throttled.0 != transient.0 {
-            write!(f, ", {throttled} when throttled")?;
+            write!(f, ", {throttled} if the dependency throttles")?;
         }
         if self.policy.attempts() > 2 && backoff.factor() != Ratio::ONE {
             let factor = Times(backoff.factor());
-            write!(f, ",\n  {factor} as long before each further one")?;
+            write!(f, ";\n  from attempt to attempt {factor} as long")?;
             if maximum < Duration::MAX {
-                write!(f, ", at most {}", Compact(maximum))?;
+                write!(f, ", but never more than {}", Compact(maximum))?;
             }
         }
         f.write_str(".\n  A wait that the dependency asks for is kept to")?;
         if maximum < Duration::MAX {
-            write!(f, "; more than {} ends the call", Compact(maximum))?;
+            write!(f, "; if it is above {}, the call ends", Compact(maximum))?;
         }
         f.write_str(".")
     }
 
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (policy, budget) = (self.policy, self.policy.budget());
-        if policy.attempts() <= 1 {
-            return f.write_str("1x the calls: nothing is retried.");
+        match policy.attempts() {
+            0 => return f.write_str("None: nothing is ever called."),
+            1 => f.write_str("1 attempt a call: nothing is retried.")?,
+            attempts => write!(
+                f,
+                "At most {attempts} attempts a call; the classifier says which failures are retried.\n  "
+            )?,
         }
-        write!(f, "At most {}x the calls", policy.attempts())?;
-        if !budget.is_limited() {
-            return f.write_str(", for as long as the dependency fails.");
+        if policy.attempts() > 1 && budget.is_limited() {
+            let fraction = budget.fraction();
+            write!(
+                f,
+                "Over time, retries are at most {fraction} of the calls that succeed"
+            )?;
+            match budget.per_second() {
+                0 => f.write_str(".")?,
+                floor => write!(f, ", plus {floor} a second.")?,
+            }
+        } else if policy.attempts() > 1 {
+            let attempts = policy.attempts();
+            write!(
+                f,
+                "No budget limits the retries: an outage makes the load {attempts} times as high, "
+            )?;
+            f.write_str(match policy.breaker() {
+                Some(_) => "until the breaker opens.",
+                None => "for as long as it lasts.",
+            })?;
         }
-        let sustained = Ratio::ppm(budget.fraction().as_ppm().saturating_add(1_000_000));
-        write!(f, ", over time {}", Times(sustained))?;
-        match budget.per_second() {
-            0 => f.write_str("."),
-            floor => write!(f, " plus {floor} a second."),
+        if Timeline::of(policy).can_refuse() {
+            let pause = Compact(REJECTION_PAUSE);
+            write!(
+                f,
+                "\n  A refusal is told after {pause}, so that callers in a loop cannot spin."
+            )?;
         }
+        Ok(())
     }
 
     fn budget(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let budget = self.policy.budget();
-        if !budget.is_limited() {
-            return f.write_str("None: every retry is funded.");
-        }
-        write!(f, "A success funds {} of a retry", budget.fraction())?;
-        if budget.per_second() > 0 {
-            write!(f, ", a second funds {}", budget.per_second())?;
-        }
-        write!(f, "; at most {} at once.", budget.burst())?;
-        if let Some(spent) = self.spent {
-            write!(f, "\n  Spent: {spent}.")?;
+        if budget.is_limited() {
+            write!(
+                f,
+                "A call that succeeds pays for {} of a retry",
+                budget.fraction()
+            )?;
+            if budget.per_second() > 0 {
+                let retries = Retries(budget.per_second());
+                write!(f, ", and every second of time for {retries}")?;
+            }
+            let room = Retries(budget.burst());
+            write!(
+                f,
+                ".\n  It starts full and holds {room}; when empty, it refuses."
+            )?;
+            if let Some(spent) = self.spent {
+                write!(f, "\n  Spent now: {spent}.")?;
+            }
+        } else {
+            f.write_str("None: every retry is allowed.")?;
         }
         if self.shares_budget {
             f.write_str("\n  Shared with other guards.")?;
@@ -291,6 +257,9 @@ impl Explanation<'_> {
         }
         if let Some((state, _)) = self.breaker {
             write!(f, "\n  Now {state}.")?;
+        }
+        if self.observes {
+            f.write_str("\n  It only observes: it refuses nothing.")?;
         }
         if self.shares_breaker {
             f.write_str("\n  Shared with other guards.")?;
@@ -332,23 +301,28 @@ impl fmt::Display for Explanation<'_> {
 }
 
 fn write_breaker(f: &mut fmt::Formatter<'_>, breaker: &Breaker) -> fmt::Result {
-    let failures = Count(breaker.consecutive_failures(), "failure");
-    write!(f, "Opens after {failures} in a row")?;
+    match breaker.consecutive_failures() {
+        1 => f.write_str("Opens when an attempt fails")?,
+        failures => write!(f, "Opens when {failures} attempts in a row fail")?,
+    }
     if let Some(ratio) = breaker.failure_ratio() {
-        write!(f, ",\n  or when {ratio} of the calls fail")?;
+        write!(f, ",\n  or when {ratio} of the attempts fail")?;
     }
     if let Some(slow) = breaker.slow_call() {
-        let ratio = breaker.slow_ratio();
+        let (ratio, slow) = (breaker.slow_ratio(), Compact(slow));
         write!(
             f,
-            ",\n  or when {ratio} of the calls take {} or more",
-            Compact(slow)
+            ",\n  or when {ratio} of the attempts succeed after {slow} or more"
         )?;
     }
     f.write_str(".")?;
     if breaker.failure_ratio().is_some() || breaker.slow_call().is_some() {
-        let (calls, window) = (breaker.minimum_calls(), Compact(breaker.window()));
-        write!(f, "\n  Shares count from {calls} calls in {window} on.")?;
+        let attempts = Count(breaker.minimum_calls(), "attempt");
+        let window = Compact(breaker.window());
+        write!(
+            f,
+            "\n  Percentages are of the last {window}, and need {attempts} in it."
+        )?;
     }
     let (first, longest) = (breaker.first_break(), breaker.longest_break());
     write!(f, "\n  Breaks for {}", Drawn(first, breaker.jitter()))?;
@@ -356,27 +330,11 @@ fn write_breaker(f: &mut fmt::Formatter<'_>, breaker: &Breaker) -> fmt::Result {
         write!(f, ", doubling up to {}", Compact(longest))?;
     }
     let probes = Count(breaker.probes(), "probe");
-    write!(f, ".\n  Then lets {probes} through at once; ")?;
+    write!(f, ".\n  Then lets {probes} through at a time; ")?;
     match breaker.probe_successes() {
-        1 => f.write_str("a success closes it."),
-        successes => write!(f, "{successes} successes close it."),
+        1 => f.write_str("one that succeeds closes it."),
+        successes => write!(f, "{successes} successes in a row close it."),
     }
-}
-
-const fn is_refusing(state: BreakerState) -> bool {
-    matches!(
-        state,
-        BreakerState::Open | BreakerState::HalfOpen | BreakerState::Isolated
-    )
-}
-
-/// Percent that `part` is of `whole`, rounded.
-fn share(part: Duration, whole: Duration) -> u128 {
-    let (part, whole) = (part.as_nanos(), whole.as_nanos());
-    part.saturating_mul(100)
-        .saturating_add(whole / 2)
-        .checked_div(whole)
-        .unwrap_or(0)
 }
 
 /// A number of things.
@@ -386,6 +344,17 @@ impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.0 == 1 { "" } else { "s" };
         write!(f, "{} {}{plural}", self.0, self.1)
+    }
+}
+
+struct Retries(u32);
+
+impl fmt::Display for Retries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 retry"),
+            retries => write!(f, "{retries} retries"),
+        }
     }
 }
 

@@ -11,6 +11,6 @@ pub(crate) mod explain;
 pub(crate) mod policy;
 pub(crate) mod problem;
 pub(crate) mod span;
-mod timeline;
+pub(crate) mod timeline;
 mod validate;
 pub(crate) mod warning;

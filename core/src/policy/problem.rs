@@ -36,7 +36,7 @@ pub enum Problem {
     ZeroSlowThreshold,
     /// The breaker's slow ratio is 0 or above 1.
     SlowRatioOutOfRange,
-    /// The breaker's ratios need no calls.
+    /// The breaker's ratios need no attempts.
     NoMinimumCalls,
     /// The breaker's window is zero.
     ZeroWindow,
@@ -112,13 +112,13 @@ impl Problem {
                 "the breaker's slow ratio is 0 or above 100%, so it would open at once or never: take a share between, such as 50%"
             }
             Self::NoMinimumCalls => {
-                "the breaker's ratios need a minimum of 0 calls, and nothing has no ratio: make it at least 1, better 20"
+                "the breaker's ratios need a minimum of 0 attempts, and nothing has no ratio: make it at least 1, better 20"
             }
             Self::ZeroWindow => {
-                "the breaker's window is zero, so its ratios never see a call: give it some seconds"
+                "the breaker's window is zero, so its ratios never see an attempt: give it some seconds"
             }
             Self::ZeroBreak => {
-                "the breaker's first break is zero, so it would open and let the next call through: give it some seconds"
+                "the breaker's first break is zero, so it would open and let the next attempt through: give it some seconds"
             }
             Self::LongestBreakBelowFirst => {
                 "the breaker's longest break is shorter than its first: raise the longest or lower the first"
@@ -209,16 +209,61 @@ impl Problems {
     }
 
     /// Returns the problems, in the order a policy is read.
-    pub fn iter(self) -> impl Iterator<Item = Problem> + Clone {
-        Problem::ALL
-            .into_iter()
-            .filter(move |&problem| self.contains(problem))
+    pub fn iter(self) -> ProblemsIter {
+        ProblemsIter {
+            found: self,
+            all: Problem::ALL.into_iter(),
+        }
+    }
+}
+
+impl IntoIterator for Problems {
+    type Item = Problem;
+    type IntoIter = ProblemsIter;
+
+    fn into_iter(self) -> ProblemsIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for &Problems {
+    type Item = Problem;
+    type IntoIter = ProblemsIter;
+
+    fn into_iter(self) -> ProblemsIter {
+        self.iter()
     }
 }
 
 impl fmt::Debug for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The problems of a policy, one after the other.
+///
+/// ```
+/// use steadfast_core::{Policy, Problem};
+///
+/// let error = Policy::DEFAULT.with_attempts(0).try_checked().unwrap_err();
+/// for problem in error.problems() {
+///     assert_eq!(problem, Problem::NoAttempts);
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an iterator does nothing unless asked"]
+pub struct ProblemsIter {
+    found: Problems,
+    all: core::array::IntoIter<Problem, { Problem::ALL.len() }>,
+}
+
+impl Iterator for ProblemsIter {
+    type Item = Problem;
+
+    fn next(&mut self) -> Option<Problem> {
+        let found = self.found;
+        self.all.find(|&problem| found.contains(problem))
     }
 }
 
@@ -239,8 +284,9 @@ impl core::error::Error for Problems {}
 
 /// A policy cannot work, and why.
 ///
-/// Its text lists every problem and, when anything bounds a call, what a call
-/// would do when every attempt hangs.
+/// Its text lists every problem with its remedy and, when anything bounds a
+/// call, what a call would do when every attempt hangs. `Debug` gives the same
+/// text, for it is what `unwrap` and a failing `main` show.
 ///
 /// ```
 /// use steadfast_core::{Policy, Problem};
@@ -250,7 +296,7 @@ impl core::error::Error for Problems {}
 /// assert!(error.problems().contains(Problem::NoAttempts));
 /// assert!(error.to_string().starts_with("policy `search` cannot work: 1 problem\n"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PolicyError {
     name: Option<&'static str>,
     problems: Problems,
@@ -292,10 +338,16 @@ impl fmt::Display for PolicyError {
         let (count, problems) = (self.problems.len(), self.problems);
         let plural = if count == 1 { "" } else { "s" };
         write!(f, " cannot work: {count} problem{plural}\n{problems}")?;
-        if self.timeline.worst_case().is_some() {
+        if self.timeline.is_bounded() {
             write!(f, "\nwhen every attempt hangs:\n{}", self.timeline)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -4,10 +4,14 @@ use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 
-use super::backoff::{Backoff, Jitter};
+use super::backoff::Backoff;
 use super::policy::Policy;
-use super::span::{Drawn, Moment};
+use super::span::{Compact, Drawn, Moment};
 use crate::verdict::Kind;
+
+/// What a refusal waits before it is told, so that a caller that asks in a
+/// loop cannot ask more than ten times a second.
+pub(crate) const REJECTION_PAUSE: Duration = Duration::from_millis(100);
 
 /// The parts of a policy that decide how long a call can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub(crate) struct Timeline {
     deadline: Option<Duration>,
     attempt_timeout: Option<Duration>,
     backoff: Backoff,
+    has_breaker: bool,
+    has_budget: bool,
 }
 
 /// One attempt of the walk.
@@ -27,13 +33,15 @@ pub(super) struct Row {
     pub(super) end: Option<Duration>,
     /// The deadline leaves it less than its own bound.
     pub(super) is_cut: bool,
-    /// The longest wait that follows, if another attempt does.
-    pub(super) wait: Option<Duration>,
+    /// The wait that follows, if another attempt does.
+    wait: Option<Duration>,
 }
 
 /// Why the walk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
+    /// No attempt is allowed.
+    Nothing,
     /// Nothing bounds an attempt.
     Never,
     /// The deadline.
@@ -52,12 +60,21 @@ pub(super) struct Ending {
     pub(super) end: End,
     /// The last attempt that starts; `None` if none does.
     pub(super) last: Option<Row>,
-    /// When the call has ended; after [`End::TooLong`] a lower bound.
+    /// When the call has ended; after [`End::TooLong`] an upper bound.
     pub(super) worst: Option<Duration>,
+    /// A refusal, which is told late, ends the call later than the attempts do.
+    pub(super) is_refusal_last: bool,
+}
+
+/// How long the waits of a walk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Draws {
+    Longest,
+    Shortest,
 }
 
 impl Timeline {
-    /// How many attempts the walk follows.
+    /// How many attempts the walk follows while their waits still change.
     const LIMIT: u32 = 1_000;
     /// How many attempts a text shows.
     const SHOWN: u32 = 6;
@@ -68,53 +85,75 @@ impl Timeline {
             deadline: policy.deadline(),
             attempt_timeout: policy.attempt_timeout(),
             backoff: *policy.backoff(),
+            has_breaker: policy.breaker().is_some(),
+            has_budget: policy.attempts() > 1 && policy.budget().is_limited(),
         }
     }
 
-    /// Returns when a call has ended whose attempts all hang.
-    pub(super) fn worst_case(&self) -> Option<Duration> {
-        self.ending().worst
+    /// Tells whether there is an attempt to follow, and an end to it.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.attempts > 0 && self.ending().worst.is_some()
     }
 
+    /// Tells whether breaker or budget can refuse.
+    pub(super) const fn can_refuse(&self) -> bool {
+        self.has_breaker || self.has_budget
+    }
+
+    /// Follows the attempts when every wait is at its longest.
     pub(super) fn ending(&self) -> Ending {
-        let Ok(ending) = self.walk(|_| Ok::<_, Infallible>(()));
-        ending
+        let Ok((end, last)) = self.walk(Draws::Longest, |_| Ok::<_, Infallible>(()));
+        self.ended(end, last)
     }
 
-    /// Follows the attempts, each of which hangs and waits for its longest.
-    fn walk<E>(&self, mut visit: impl FnMut(Row) -> Result<(), E>) -> Result<Ending, E> {
+    /// Returns how many attempts start at most, however short the draws.
+    pub(super) fn most_attempts(&self) -> u32 {
+        match self.walk(Draws::Shortest, |_| Ok::<_, Infallible>(())) {
+            Ok((End::TooLong, _)) => self.attempts,
+            Ok((_, last)) => last.map_or(0, |row| row.number),
+        }
+    }
+
+    /// Follows the attempts, each of which hangs until it is cut, to the last.
+    fn walk<E>(
+        &self,
+        draws: Draws,
+        mut visit: impl FnMut(Row) -> Result<(), E>,
+    ) -> Result<(End, Option<Row>), E> {
+        if self.attempts == 0 {
+            return Ok((End::Nothing, None));
+        }
         let mut last = None;
         let mut start = Duration::ZERO;
         let mut number = 1_u32;
         loop {
-            let Some((row, end)) = self.step(number, start) else {
-                return Ok(Ending {
-                    end: End::Deadline,
-                    last,
-                    worst: self.deadline,
-                });
+            let Some((row, end)) = self.step(number, start, draws) else {
+                let end = match self.deadline {
+                    Some(_) => End::Deadline,
+                    None => End::Never,
+                };
+                return Ok((end, last));
             };
             visit(row)?;
             last = Some(row);
             if let Some(end) = end {
-                let worst = match end {
-                    End::Never => None,
-                    End::Deadline => self.deadline,
-                    // A short draw lets the next attempt start, and hang.
-                    End::NoRoom { .. } if self.backoff.jitter() != Jitter::None => self.deadline,
-                    End::NoRoom { .. } | End::Attempts | End::TooLong => row.end,
-                };
-                return Ok(Ending { end, last, worst });
+                return Ok((end, last));
             }
             let end = row.end.unwrap_or(Duration::MAX);
             start = end.saturating_add(row.wait.unwrap_or(Duration::ZERO));
             number = number.saturating_add(1);
+            if number > Self::SHOWN && self.is_steady(number) {
+                let round = self.round(number, draws);
+                let skipped = self.rounds_before_end(number, start, round);
+                start = start.saturating_add(round.saturating_mul(skipped));
+                number = number.saturating_add(skipped);
+            }
         }
     }
 
     /// Plays attempt `number`, if there is time for it; the end is `None` when
     /// another follows.
-    fn step(&self, number: u32, start: Duration) -> Option<(Row, Option<End>)> {
+    fn step(&self, number: u32, start: Duration, draws: Draws) -> Option<(Row, Option<End>)> {
         let deadline = self.deadline.unwrap_or(Duration::MAX);
         let left = deadline.saturating_sub(start);
         if left.is_zero() {
@@ -139,12 +178,10 @@ impl Timeline {
         if number >= self.attempts {
             return stop(End::Attempts);
         }
-        if number >= Self::LIMIT {
+        if number >= Self::LIMIT && !self.is_steady(number) {
             return stop(End::TooLong);
         }
-        let wait = self
-            .backoff
-            .curve(number.saturating_add(1), Kind::Transient);
+        let wait = self.wait_after(number, draws);
         if wait >= deadline.saturating_sub(end) {
             return stop(End::NoRoom { wait });
         }
@@ -153,6 +190,102 @@ impl Timeline {
             ..row
         };
         Some((row, None))
+    }
+
+    fn wait_after(&self, number: u32, draws: Draws) -> Duration {
+        let whole = self.curve(number.saturating_add(1));
+        match draws {
+            Draws::Longest => whole,
+            Draws::Shortest => self.backoff.jitter().shortest(whole),
+        }
+    }
+
+    fn curve(&self, number: u32) -> Duration {
+        self.backoff.curve(number, Kind::Transient)
+    }
+
+    /// Tells whether all waits from attempt `number` on are alike: the curve
+    /// never turns.
+    fn is_steady(&self, number: u32) -> bool {
+        self.curve(number.saturating_add(1)) == self.curve(self.attempts)
+    }
+
+    /// Returns how long an attempt and its wait take.
+    fn round(&self, number: u32, draws: Draws) -> Duration {
+        self.attempt_timeout
+            .unwrap_or(Duration::MAX)
+            .saturating_add(self.wait_after(number, draws))
+    }
+
+    /// Returns how many steady rounds certainly lead to another attempt.
+    fn rounds_before_end(&self, number: u32, start: Duration, round: Duration) -> u32 {
+        let left = self.deadline.unwrap_or(Duration::MAX).saturating_sub(start);
+        let fitting = left
+            .as_nanos()
+            .saturating_sub(1)
+            .checked_div(round.as_nanos())
+            .unwrap_or(u128::MAX);
+        let allowed = self.attempts.saturating_sub(number);
+        u32::try_from(fitting).map_or(allowed, |fitting| fitting.min(allowed))
+    }
+
+    fn ended(&self, end: End, last: Option<Row>) -> Ending {
+        let natural = match (end, last) {
+            (End::Nothing, _) => Some(Duration::ZERO),
+            (End::Never, _) => None,
+            (End::Deadline, _) | (_, None) => self.deadline,
+            // A short draw lets the next attempt start, and hang.
+            (End::NoRoom { .. }, Some(row)) if self.most_attempts() > row.number => self.deadline,
+            (End::NoRoom { .. } | End::Attempts, Some(row)) => row.end,
+            (End::TooLong, Some(row)) => Some(self.cut(self.at_most(row))),
+        };
+        let refusal = last.and_then(|row| self.last_refusal(end, row));
+        let refusal = refusal.map(|told| self.cut(told));
+        let is_refusal_last = natural.is_some() && refusal > natural;
+        Ending {
+            end,
+            last,
+            worst: if is_refusal_last { refusal } else { natural },
+            is_refusal_last,
+        }
+    }
+
+    fn cut(&self, at: Duration) -> Duration {
+        self.deadline.map_or(at, |deadline| at.min(deadline))
+    }
+
+    /// Bounds a walk that is not followed beyond `row`.
+    fn at_most(&self, row: Row) -> Duration {
+        let next = row.number.saturating_add(1);
+        // The curve never turns, so one of its ends is the longest.
+        let wait = self.curve(next).max(self.curve(self.attempts));
+        let round = self
+            .attempt_timeout
+            .unwrap_or(Duration::MAX)
+            .saturating_add(wait);
+        let pause = if self.can_refuse() {
+            REJECTION_PAUSE
+        } else {
+            Duration::ZERO
+        };
+        row.end
+            .unwrap_or(Duration::MAX)
+            .saturating_add(round.saturating_mul(self.attempts.saturating_sub(row.number)))
+            .saturating_add(pause)
+    }
+
+    /// Returns when the last refusal that breaker or budget can give is told.
+    fn last_refusal(&self, end: End, last: Row) -> Option<Duration> {
+        let by_breaker = self.has_breaker.then_some(last.start);
+        // The budget is asked when an attempt has failed, before the wait.
+        let asked = match end {
+            End::NoRoom { .. } => last.end,
+            _ if last.number > 1 => Some(last.start.saturating_sub(self.curve(last.number))),
+            _ => None,
+        };
+        let by_budget = asked.filter(|_| self.has_budget);
+        let refused = by_breaker.max(by_budget)?;
+        Some(refused.saturating_add(REJECTION_PAUSE))
     }
 
     fn write_row(&self, f: &mut fmt::Formatter<'_>, row: Row) -> fmt::Result {
@@ -182,29 +315,48 @@ impl Timeline {
 /// One line for each attempt and wait, up to six attempts, and one for the end.
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ending = self.walk(|row| self.write_row(f, row))?;
+        let (end, last) = self.walk(Draws::Longest, |row| self.write_row(f, row))?;
+        let ending = self.ended(end, last);
         let Some(worst) = ending.worst else {
             return write!(f, "  {:>9}  nothing ends the call", "");
         };
+        if ending.end == End::Nothing {
+            return write!(f, "  {:>9}  nothing is called", Moment(worst));
+        }
         let last = ending.last.map_or(0, |row| row.number);
         match last.saturating_sub(Self::SHOWN) {
             0 => {}
             1 => writeln!(f, "  {:>9}  attempt {last}", "...")?,
             _ => writeln!(f, "  {:>9}  attempts {} to {last}", "...", Self::SHOWN + 1)?,
         }
+        let end = ending.last.and_then(|row| row.end).unwrap_or(worst);
         match ending.end {
-            End::TooLong => return write!(f, "  {:>9}  and so on", Moment(worst)),
+            End::TooLong => {
+                writeln!(f, "  {:>9}  and so on", Moment(end))?;
+                return write!(
+                    f,
+                    "  {:>9}  the call has ended, at the latest",
+                    Moment(worst)
+                );
+            }
             End::NoRoom { wait } => {
-                let end = ending.last.and_then(|row| row.end).unwrap_or(worst);
                 write!(f, "  {:>9}  no time to ", Moment(end))?;
                 self.write_wait(f, wait)?;
-                if worst > end {
+                if !ending.is_refusal_last && worst > end {
                     f.write_str(", unless the draw is short")?;
                 }
                 f.write_str("\n")?;
             }
             _ => {}
         }
-        write!(f, "  {:>9}  the call has ended", Moment(worst))
+        write!(f, "  {:>9}  the call has ended", Moment(worst))?;
+        if ending.is_refusal_last {
+            let pause = Compact(REJECTION_PAUSE);
+            write!(f, ": a refusal is told after {pause}")?;
+        }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

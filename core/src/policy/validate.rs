@@ -76,7 +76,7 @@ impl Backoff {
     ///
     /// A base that the library chose is capped in silence: 100 ms after a
     /// transient failure, and after a throttled one as much as that or ten
-    /// times as much.
+    /// times as much. A longest wait of zero switches every base off.
     ///
     /// # Errors
     ///
@@ -85,15 +85,18 @@ impl Backoff {
         let longest = nanos(self.maximum());
         let transient = nanos(self.transient_base());
         let is_default = transient == nanos(Self::DEFAULT.transient_base());
+        let waits = longest > 0;
         Problems::NONE
             .with(Problem::ZeroFactor, self.factor().as_ppm() == 0)
             .with(
                 Problem::TransientBaseAboveMaximum,
-                transient > longest && !is_default,
+                waits && transient > longest && !is_default,
             )
             .with(
                 Problem::ThrottledBaseAboveMaximum,
-                nanos(self.throttled_base()) > longest && !self.throttled_follows_transient(),
+                waits
+                    && nanos(self.throttled_base()) > longest
+                    && !self.throttled_follows_transient(),
             )
             .into_result()
     }

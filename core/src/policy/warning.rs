@@ -32,6 +32,8 @@ pub enum Warning {
     RetriesWithoutWait,
     /// Retries wait without jitter.
     RetriesInStep,
+    /// Neither a budget nor a breaker limits the retries in an outage.
+    UnlimitedRetries,
     /// The budget has no retry to hold back.
     IdleBudget,
     /// The breaker breaks without jitter.
@@ -43,12 +45,13 @@ pub enum Warning {
 }
 
 impl Warning {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::TimeoutNotBelowDeadline,
         Self::RetriesWithoutTimeout,
         Self::WaitsUseUpDeadline,
         Self::RetriesWithoutWait,
         Self::RetriesInStep,
+        Self::UnlimitedRetries,
         Self::IdleBudget,
         Self::ProbesInStep,
         Self::SlowCallsNeverCount,
@@ -73,6 +76,9 @@ impl Warning {
             }
             Self::RetriesInStep => {
                 "retries have no jitter, so callers that failed together come back together: take `Jitter::Full`"
+            }
+            Self::UnlimitedRetries => {
+                "neither a budget nor a breaker limits the retries, so an outage multiplies the load: take `Budget::DEFAULT`"
             }
             Self::IdleBudget => {
                 "one attempt is never retried, so the budget holds nothing back: allow two attempts or drop it"
@@ -107,6 +113,9 @@ impl Warning {
             }
             Self::RetriesWithoutWait => retries && wait.is_zero(),
             Self::RetriesInStep => retries && !wait.is_zero() && jitter == Jitter::None,
+            Self::UnlimitedRetries => {
+                retries && !policy.budget().is_limited() && policy.breaker().is_none()
+            }
             Self::IdleBudget => {
                 let budget = policy.budget();
                 !retries && budget.is_limited() && *budget != Budget::DEFAULT

@@ -281,6 +281,7 @@ mod tests {
         assert!(asked);
     }
 
+    //
     #[test]
     fn a_fixed_seed_repeats_the_stream() {
         let fixed = || Dependency::with_parts(&Policy::NONE, None, None, Some(7));

@@ -10,7 +10,8 @@ use crate::time::Instant;
 
 /// How many retries may still be added to the load.
 ///
-/// Full at first. One word, no lock; nothing is written while it is full.
+/// Full at first. Two words, no lock; nothing is written while it is full. A
+/// clock that steps back neither makes nor takes tokens, see [`TokenBucket`].
 ///
 /// ```
 /// use steadfast_core::{Budget, Instant, RetryBudget};
@@ -296,6 +297,41 @@ mod tests {
         assert!(!spend(&budget, at(5_000)));
         assert!(!spend(&budget, at(10_333)));
         assert!(spend(&budget, at(10_334)));
+    }
+
+    // core-06.16
+    #[test]
+    fn a_step_back_keeps_what_is_left() {
+        let hour = 3_600_000;
+        for (left, back) in [(15, 5_000), (29, 5_000), (15, hour), (29, hour)] {
+            let budget = Alone::new(Budget::REFERENCE);
+            let now = 2 * hour;
+            assert_eq!(
+                (left..30).filter(|_| spend(&budget, at(now))).count(),
+                30 - left
+            );
+            let used = budget.utilization(at(now));
+            for stepped in [now - back, now - back + 4_000, now] {
+                assert_eq!(budget.utilization(at(stepped)), used, "{stepped}");
+            }
+            assert_eq!(
+                (0..31).filter(|_| spend(&budget, at(now - back))).count(),
+                left
+            );
+            // The refill starts where it stood.
+            let hint = budget.retry_after(at(now - back)).unwrap_or_default();
+            assert_eq!(hint.as_nanos(), u128::from(back) * 1_000_000 + 333_333_336);
+            assert!(!spend(&budget, at(now + 333)));
+            assert!(spend(&budget, at(now + 334)));
+        }
+    }
+
+    #[test]
+    fn a_success_after_a_step_back_counts() {
+        let budget = emptied(Budget::REFERENCE);
+        assert!(!spend(&budget, at(300)));
+        budget.deposit(at(100));
+        assert!(spend(&budget, at(200)));
     }
 
     // R-21

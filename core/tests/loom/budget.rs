@@ -10,6 +10,7 @@ type Shared = Arc<RetryBudget<LoomMemory>>;
 
 const START: Instant = Instant::from_nanos(10_000_000_000);
 const SECOND_LATER: Instant = Instant::from_nanos(11_000_000_000);
+const DAY_LATER: Instant = Instant::from_nanos(86_410_000_000_000);
 
 /// Makes a budget of two tokens, one of them spent at [`START`].
 ///
@@ -110,5 +111,43 @@ fn a_return_does_not_overfill() {
         assert_eq!(budget.utilization(START), Ratio::ZERO);
         let left = (0..3).filter(|_| spend(&budget, START)).count();
         assert_eq!(left, 2);
+    });
+}
+
+// One is told the new time while the others still read the old one.
+#[test]
+fn a_refill_is_told_and_spent_once() {
+    check(|| {
+        let budget = half_full(1);
+        let fresh = race(&budget, |budget| {
+            budget.deposit(SECOND_LATER);
+            u32::from(spend(budget, SECOND_LATER))
+        });
+        let stale = race(&budget, |budget| {
+            u32::from(spend(budget, START)) + u32::from(spend(budget, START))
+        });
+        let mut spent = fresh.join().unwrap() + stale.join().unwrap();
+        while spend(&budget, SECOND_LATER) {
+            spent += 1;
+        }
+        // The one left, the one of a second; half a one of the success if it
+        // came when there was room, and a half is no whole.
+        assert_eq!(spent, 2);
+    });
+}
+
+#[test]
+fn a_clock_far_back_moves_the_level_once() {
+    check(|| {
+        let budget = half_full(1);
+        assert!(spend(&budget, DAY_LATER));
+        let one = race(&budget, |budget| spend(budget, START));
+        let other = race(&budget, |budget| spend(budget, START));
+        let mut spent = u32::from(one.join().unwrap()) + u32::from(other.join().unwrap());
+        assert!(spent <= 1);
+        while spend(&budget, START) {
+            spent += 1;
+        }
+        assert_eq!(spent, 1);
     });
 }

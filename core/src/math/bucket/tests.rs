@@ -3,6 +3,7 @@
 use super::*;
 use crate::memory::Local;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::vec::Vec;
 
 type Bucket = TokenBucket<Local>;
@@ -54,11 +55,35 @@ impl Model {
         self.level = (self.level + billionths).min(self.capacity);
     }
 
+    /// Believes a clock that came back by more than an hour.
+    fn look(&mut self, now: u64) {
+        if self.last.saturating_sub(now) > HOUR {
+            self.last = now;
+        }
+    }
+
     fn refill(&mut self, now: u64) {
+        self.look(now);
         if now > self.last {
             self.add(i128::from(now - self.last) * self.rate);
             self.last = now;
         }
+    }
+
+    /// Who finds the bucket full does not tell it the time.
+    fn deposit(&mut self, now: u64, billionths: i128) {
+        self.look(now);
+        if self.level < self.capacity {
+            self.refill(now);
+            self.add(billionths);
+        }
+    }
+
+    fn used(&mut self, now: u64) -> i128 {
+        self.look(now);
+        let made = i128::from(now.saturating_sub(self.last)) * self.rate;
+        let level = (self.level + made).min(self.capacity);
+        (self.capacity - level) * 1_000_000 / self.capacity
     }
 
     fn take(&mut self, reserve: i128) -> bool {
@@ -69,7 +94,43 @@ impl Model {
 }
 
 const WHOLE: i128 = 1_000_000_000;
+const HOUR: u64 = 3_600_000_000_000;
 const HALF: Ratio = Ratio::percent(50);
+
+/// Plays `ops` at their ticks on a bucket and on the model.
+fn agree(capacity: u32, per_second: u32, ppm: u32, ops: Vec<(Op, u64)>) -> TestCaseResult {
+    let bucket = Bucket::new(capacity, per_second);
+    let mut model = Model::new(capacity, per_second);
+    let mut out = 0;
+    for (op, tick) in ops {
+        let now = tick * TICK;
+        let at = Instant::from_nanos(now);
+        match op {
+            Op::Deposit => {
+                bucket.deposit(at, Ratio::ppm(ppm));
+                model.deposit(now, i128::from(ppm) * 1_000);
+            }
+            Op::Take | Op::TakeSheddable => {
+                let (reserve, kept) = match op {
+                    Op::Take => (Ratio::ZERO, 0),
+                    _ => (HALF, model.capacity / 2),
+                };
+                model.refill(now);
+                let funded = bucket.take(at, reserve);
+                prop_assert_eq!(funded, model.take(kept));
+                out += u32::from(funded);
+            }
+            Op::GiveBack if out > 0 => {
+                bucket.give_back();
+                model.add(WHOLE);
+                out -= 1;
+            }
+            Op::GiveBack => {}
+        }
+        prop_assert_eq!(i128::from(bucket.used(at).as_ppm()), model.used(now));
+    }
+    Ok(())
+}
 
 proptest! {
     // B1
@@ -78,43 +139,32 @@ proptest! {
         capacity in 1..100_u32,
         per_second in prop_oneof![Just(0), 1..20_u32, 1..10_000_u32],
         ppm in 1..=1_000_000_u32,
-        ops in ops(),
+        mut ops in ops(),
     ) {
-        let bucket = Bucket::new(capacity, per_second);
-        let mut model = Model::new(capacity, per_second);
-        let (mut now, mut out) = (0, 0);
-        for (op, ticks) in ops {
-            now += ticks * TICK;
-            let at = Instant::from_nanos(now);
-            model.refill(now);
-            match op {
-                Op::Deposit => {
-                    bucket.deposit(at, Ratio::ppm(ppm));
-                    model.add(i128::from(ppm) * 1_000);
-                }
-                Op::Take => {
-                    let funded = bucket.take(at, Ratio::ZERO);
-                    prop_assert_eq!(funded, model.take(0));
-                    out += u32::from(funded);
-                }
-                Op::TakeSheddable => {
-                    let funded = bucket.take(at, HALF);
-                    prop_assert_eq!(funded, model.take(model.capacity / 2));
-                    out += u32::from(funded);
-                }
-                Op::GiveBack if out > 0 => {
-                    bucket.give_back();
-                    model.add(WHOLE);
-                    out -= 1;
-                }
-                Op::GiveBack => {}
-            }
-            let gone = (model.capacity - model.level) * 1_000_000 / model.capacity;
-            prop_assert_eq!(i128::from(bucket.used(at).as_ppm()), gone);
+        let mut now = 0;
+        for (_, tick) in &mut ops {
+            now += *tick;
+            *tick = now;
         }
+        agree(capacity, per_second, ppm, ops)?;
     }
 
     // B2, core-06.16
+    #[test]
+    fn any_order_of_clocks_equals_the_model(
+        capacity in 1..100_u32,
+        per_second in prop_oneof![Just(0), 1..20_u32, 1..10_000_u32],
+        ppm in 1..=1_000_000_u32,
+        start in 0..1_u64 << 50,
+        mut ops in ops(),
+    ) {
+        for (_, tick) in &mut ops {
+            *tick += start;
+        }
+        agree(capacity, per_second, ppm, ops)?;
+    }
+
+    // B2
     #[test]
     fn no_order_of_clocks_makes_tokens(
         capacity in 1..50_u32,
@@ -123,8 +173,10 @@ proptest! {
         ops in proptest::collection::vec((any::<bool>(), 0..1_u64 << 50), 1..300),
     ) {
         let bucket = Bucket::new(capacity, per_second);
-        let (mut taken, mut deposited) = (0, 0);
+        let (mut taken, mut deposited, mut latest, mut leaps) = (0, 0, 0, 0);
         for &(take, at) in &ops {
+            leaps += u64::from(at + HOUR < latest);
+            latest = at;
             let at = Instant::from_nanos(at);
             if take {
                 taken += u64::from(bucket.take(at, Ratio::ZERO)) * TOKEN;
@@ -135,7 +187,8 @@ proptest! {
         }
         let ticks = ops.iter().map(|(_, at)| at / TICK);
         let span = ticks.clone().max().unwrap_or(0) - ticks.min().unwrap_or(0);
-        prop_assert!(taken <= bucket.capacity + deposited + span * bucket.rate);
+        let most = (leaps + 1) * bucket.capacity + deposited + span * bucket.rate;
+        prop_assert!(taken <= most);
     }
 
     // B3
@@ -179,12 +232,14 @@ proptest! {
         sheddable: bool,
         now in 0..u64::MAX / 2,
         into in 0..5_000_000_u64,
+        back: bool,
     ) {
         let reserve = if sheddable { HALF } else { Ratio::ZERO };
         let start = Instant::from_nanos(now);
         let bucket = Bucket::new(capacity, per_second);
         while bucket.take(start, Ratio::ZERO) {}
-        let now = start.saturating_add(Duration::from_nanos(into));
+        let into = Duration::from_nanos(into);
+        let now = if back { start.saturating_sub(into) } else { start.saturating_add(into) };
         let wait = bucket.wait(now, reserve).unwrap_or_default();
         let due = now.saturating_add(wait);
         if wait > Duration::ZERO {
@@ -265,5 +320,47 @@ fn one_take_costs_one_token() {
 fn a_full_bucket_is_not_written() {
     let bucket = Bucket::new(30, 3);
     bucket.deposit(Instant::from_nanos(77), Ratio::ONE);
-    assert_eq!(bucket.spent.get(), 0);
+    assert_eq!((bucket.spent.get(), bucket.latest.get()), (0, 0));
+}
+
+// Time filled it: told once, so that a clock that steps back finds it full.
+#[test]
+fn a_refilled_bucket_is_written_once() {
+    let bucket = Bucket::new(30, 3);
+    let at = |seconds| Instant::ZERO.saturating_add(Duration::from_secs(seconds));
+    while bucket.take(at(1), Ratio::ZERO) {}
+    let spent = bucket.spent.get();
+    for seconds in [20, 21, 22] {
+        bucket.deposit(at(seconds), Ratio::ONE);
+        assert_eq!(bucket.spent.get(), spent);
+        assert_eq!(bucket.latest.get(), at(20).as_nanos());
+    }
+    assert_eq!(bucket.used(at(5)), Ratio::ZERO);
+}
+
+#[test]
+fn a_clock_far_back_is_believed() {
+    let bucket = Bucket::new(30, 3);
+    let at = |seconds| Instant::ZERO.saturating_add(Duration::from_secs(seconds));
+    let year = 31_556_952;
+    for _ in 0..15 {
+        assert!(bucket.take(at(year), Ratio::ZERO));
+    }
+    assert_eq!(bucket.used(at(100)), Ratio::percent(50));
+    assert_eq!(bucket.used(at(101)), Ratio::percent(40));
+    while bucket.take(at(101), Ratio::ZERO) {}
+    assert_eq!(
+        bucket.wait(at(101), Ratio::ZERO),
+        Some(Duration::from_nanos(333_333_336))
+    );
+}
+
+// The word zero is no level: here the gap between the clocks would make one.
+#[test]
+fn an_untouched_bucket_follows_no_clock() {
+    let bucket = Bucket::new(30, 1_000_000);
+    let gap = Duration::from_nanos(18_445_744_073_709 * TICK);
+    let now = Instant::ZERO.saturating_add(Duration::from_secs(1));
+    assert!(!bucket.take(now.saturating_add(gap), Ratio::percent(100)));
+    assert_eq!(bucket.used(now), Ratio::ZERO);
 }

@@ -115,6 +115,15 @@ fn none_waits_for_nothing() {
     assert_eq!(Backoff::NONE, Backoff::constant(Duration::ZERO));
 }
 
+#[test]
+fn a_longest_wait_of_zero_never_waits() {
+    let hint = Verdict::throttled_for(ms(2_000));
+    let backoff = Backoff::exponential(ms(50)).with_maximum(Duration::ZERO);
+    assert_eq!(backoff.validate(), Ok(()));
+    assert_eq!(waits(backoff, [2, 3, 100], Verdict::TRANSIENT), [0, 0, 0]);
+    assert_eq!(waits(backoff, [2, 3, 100], hint), [0, 0, 0]);
+}
+
 // core-05.9
 #[test]
 fn a_constant_wait_bounds_hints() {
@@ -163,7 +172,6 @@ fn jitter_never_exceeds_the_cap() {
     }
 }
 
-//
 #[test]
 fn callers_that_failed_together_spread() {
     let first = |seed| Backoff::DEFAULT.delay(2, Verdict::TRANSIENT, random(seed, 0));

@@ -42,22 +42,25 @@ const SHORT_DEADLINE: &str = "\
 (unnamed): 3 attempts, deadline 5s, attempt timeout 10s
 
 Bound first
-  The deadline: it cuts attempt 1 after 5.00s, 50% of its 10s; attempts 2 to 3 never start.
+  The deadline: when every attempt hangs, it cuts attempt 1 after 5.00s, 50% of its 10s, and attempts 2 to 3 never start.
 
 Worst case, when every attempt hangs
       0.00s  attempt 1 until 5.00s, cut short by the deadline
       5.00s  the call has ended
 
 Waits
-  0s to 100ms before attempt 2, 0s to 1s when throttled,
-  2x as long before each further one, at most 30s.
-  A wait that the dependency asks for is kept to; more than 30s ends the call.
+  0s to 100ms before attempt 2, 0s to 1s if the dependency throttles;
+  from attempt to attempt 2x as long, but never more than 30s.
+  A wait that the dependency asks for is kept to; if it is above 30s, the call ends.
 
 Load
-  At most 3x the calls, over time 1.1x plus 3 a second.
+  At most 3 attempts a call; the classifier says which failures are retried.
+  Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
+  A refusal is told after 100ms, so that callers in a loop cannot spin.
 
 Retry budget
-  A success funds 10% of a retry, a second funds 3; at most 30 at once.
+  A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
+  It starts full and holds 30 retries; when empty, it refuses.
 
 Breaker
   None.
@@ -76,7 +79,7 @@ const DEFAULT: &str = "\
 (unnamed): 3 attempts, deadline 30s, attempt timeout 10s
 
 Bound first
-  The deadline: it cuts attempt 3 after 9.70s, 97% of its 10s.
+  The deadline: when every attempt hangs, it cuts attempt 3 after 9.70s, 97% of its 10s.
 
 Worst case, when every attempt hangs
       0.00s  attempt 1 until 10.00s
@@ -87,15 +90,18 @@ Worst case, when every attempt hangs
      30.00s  the call has ended
 
 Waits
-  0s to 100ms before attempt 2, 0s to 1s when throttled,
-  2x as long before each further one, at most 30s.
-  A wait that the dependency asks for is kept to; more than 30s ends the call.
+  0s to 100ms before attempt 2, 0s to 1s if the dependency throttles;
+  from attempt to attempt 2x as long, but never more than 30s.
+  A wait that the dependency asks for is kept to; if it is above 30s, the call ends.
 
 Load
-  At most 3x the calls, over time 1.1x plus 3 a second.
+  At most 3 attempts a call; the classifier says which failures are retried.
+  Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
+  A refusal is told after 100ms, so that callers in a loop cannot spin.
 
 Retry budget
-  A success funds 10% of a retry, a second funds 3; at most 30 at once.
+  A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
+  It starts full and holds 30 retries; when empty, it refuses.
 
 Breaker
   None.";
@@ -109,7 +115,7 @@ fn an_unused_deadline_is_named() {
         .with_backoff(Backoff::NONE);
     assert_eq!(
         bound_first(&policy),
-        "The attempt timeout: the call ends after 2.00s, 28s of the deadline unused."
+        "The attempt timeout: when every attempt hangs, the call ends after 2.00s, 28s of the deadline unused."
     );
     assert_eq!(policy.explain().worst_case(), Some(secs(2)));
 }
@@ -125,17 +131,57 @@ fn an_open_breaker_comes_first() {
         section(&explained, "Bound first"),
         "The breaker, which is open and may be asked again in 3.21s."
     );
-    for state in [BreakerState::HalfOpen, BreakerState::Isolated] {
-        let explained = Policy::NONE.explain().with_breaker(state, None);
-        assert_eq!(
-            section(&explained, "Bound first"),
-            std::format!("The breaker, which is {state}.")
-        );
-    }
+    let bound_first = |state, asked_again| {
+        let explained = Policy::NONE.explain().with_breaker(state, asked_again);
+        section(&explained, "Bound first")
+    };
+    assert_eq!(
+        bound_first(BreakerState::Isolated, None),
+        "The breaker, which is isolated."
+    );
+    assert_eq!(
+        bound_first(BreakerState::Open, Some(Duration::ZERO)),
+        "The breaker, which is open."
+    );
     for state in [BreakerState::Closed, BreakerState::Disabled] {
         let explained = Policy::NONE.explain().with_breaker(state, None);
         assert!(section(&explained, "Bound first").starts_with("Nothing"));
     }
+}
+
+#[test]
+fn a_half_open_breaker_lets_probes_through() {
+    for asked_again in [None, Some(Duration::ZERO)] {
+        let policy = Policy::NONE.with_breaker(Breaker::DEFAULT.with_probes(2, 2));
+        let explained = policy
+            .explain()
+            .with_breaker(BreakerState::HalfOpen, asked_again);
+        assert_eq!(
+            section(&explained, "Bound first"),
+            "The breaker, which is half-open: it lets 2 probes through at a time and refuses the rest."
+        );
+    }
+    let unknown = Policy::NONE
+        .explain()
+        .with_breaker(BreakerState::HalfOpen, None);
+    assert_eq!(
+        section(&unknown, "Bound first"),
+        "The breaker, which is half-open: it lets probes through and refuses the rest."
+    );
+}
+
+#[test]
+fn an_observing_breaker_bounds_nothing() {
+    let policy = Policy::NONE.with_breaker(Breaker::DEFAULT);
+    let explained = policy
+        .explain()
+        .with_breaker(BreakerState::Open, Some(secs(3)))
+        .observing();
+    assert!(section(&explained, "Bound first").starts_with("Nothing"));
+    assert!(
+        section(&explained, "Breaker")
+            .ends_with("Now open.\nIt only observes: it refuses nothing.")
+    );
 }
 
 #[test]
@@ -158,58 +204,16 @@ fn nothing_bounds_a_bare_call() {
     assert_eq!(Policy::NONE.explain().worst_case(), None);
 }
 
-// core-12.22
-#[test]
-fn a_long_walk_is_cut_off() {
-    let policy = Policy::NONE
-        .with_attempts(5_000)
-        .with_attempt_timeout(secs(1));
-    assert_eq!(policy.explain().worst_case(), Some(secs(1_000)));
-    assert_eq!(
-        bound_first(&policy),
-        "The number of attempts, after 16.67m or more."
-    );
-    let rows = section(&policy.explain(), "Worst case");
-    assert!(
-        rows.ends_with("...  attempts 7 to 1000\n16.67m  and so on"),
-        "{rows}"
-    );
-}
-
-#[test]
-fn a_wait_without_room_ends_the_call() {
-    let policy = Policy::DEFAULT
-        .with_attempts(4)
-        .with_attempt_timeout(secs(2));
-    let steady = Backoff::constant(secs(1)).with_jitter(Jitter::None);
-    let exact = policy
-        .with_backoff(steady)
-        .with_deadline(Duration::from_millis(5_500));
-    assert_eq!(
-        bound_first(&exact),
-        "The deadline: after attempt 2 it has no room for a wait of 1s; attempts 3 to 4 never start."
-    );
-    assert_eq!(exact.explain().worst_case(), Some(secs(5)));
-    let drawn = exact.with_backoff(steady.with_jitter(Jitter::Full));
-    assert_eq!(
-        drawn.explain().worst_case(),
-        Some(Duration::from_millis(5_500))
-    );
-    assert!(section(&drawn.explain(), "Worst case").ends_with(
-        "5.00s  no time to wait 0s to 1s, unless the draw is short\n5.50s  the call has ended"
-    ));
-}
-
 #[test]
 fn an_attempt_may_end_with_the_deadline() {
     let policy = Policy::DEFAULT.with_attempts(1).with_deadline(secs(10));
     assert_eq!(
         bound_first(&policy),
-        "The deadline: attempt 1 ends with it."
+        "The deadline: when every attempt hangs, attempt 1 ends with it."
     );
     assert_eq!(
         bound_first(&policy.with_attempts(2).without_attempt_timeout()),
-        "The deadline: attempt 1 may take 10.00s; attempt 2 never starts."
+        "The deadline: when every attempt hangs, it cuts attempt 1 after 10.00s, and attempt 2 never starts."
     );
 }
 
@@ -223,8 +227,22 @@ fn problems_are_listed_and_explained() {
         listed,
         std::format!("- {}\n- {}", Problem::NoAttempts, Problem::ZeroDeadline)
     );
-    assert_eq!(bound_first(&policy), "The deadline: no attempt starts.");
+    assert_eq!(
+        bound_first(&policy),
+        "The number of attempts, which is 0: nothing is ever called."
+    );
+    assert_eq!(
+        section(&policy.explain(), "Worst case"),
+        "0.00s  nothing is called"
+    );
+    assert_eq!(
+        section(&policy.explain(), "Load"),
+        "None: nothing is ever called."
+    );
     assert_eq!(policy.explain().worst_case(), Some(Duration::ZERO));
+    let timeless = policy.with_attempts(1);
+    assert_eq!(bound_first(&timeless), "The deadline: no attempt starts.");
+    assert_eq!(timeless.explain().worst_case(), Some(Duration::ZERO));
 }
 
 #[test]
@@ -242,26 +260,59 @@ fn live_parts_are_described() {
     assert_eq!(
         section(&explained, "Breaker"),
         "\
-Opens after 5 failures in a row,
-or when 50% of the calls fail,
-or when 80% of the calls take 2s or more.
-Shares count from 20 calls in 30s on.
+Opens when 5 attempts in a row fail,
+or when 50% of the attempts fail,
+or when 80% of the attempts succeed after 2s or more.
+Percentages are of the last 30s, and need 20 attempts in it.
 Breaks for 7.5s to 15s, doubling up to 2m.
-Then lets 1 probe through at once; 2 successes close it.
+Then lets 1 probe through at a time; 2 successes in a row close it.
 Now closed.
 Shared with other guards."
     );
     assert!(
-        section(&explained, "Retry budget").ends_with("Spent: 12.5%.\nShared with other guards.")
+        section(&explained, "Retry budget")
+            .ends_with("Spent now: 12.5%.\nShared with other guards.")
+    );
+}
+
+#[test]
+fn a_shared_budget_may_be_none() {
+    let policy = Policy::DEFAULT.with_budget(Budget::NONE);
+    assert_eq!(
+        section(&policy.explain().with_shared_budget(), "Retry budget"),
+        "None: every retry is allowed.\nShared with other guards."
+    );
+}
+
+#[test]
+fn a_small_budget_is_spelled_right() {
+    let policy = Policy::DEFAULT.with_budget(Budget::new(Ratio::percent(5), 0));
+    assert_eq!(
+        section(&policy.explain(), "Retry budget"),
+        "A call that succeeds pays for 5% of a retry.\nIt starts full and holds 1 retry; when empty, it refuses."
     );
 }
 
 #[test]
 fn load_without_a_budget_is_unbounded() {
     let policy = Policy::DEFAULT.with_budget(Budget::NONE);
+    let asked = "At most 3 attempts a call; the classifier says which failures are retried.";
     assert_eq!(
         section(&policy.explain(), "Load"),
-        "At most 3x the calls, for as long as the dependency fails."
+        std::format!(
+            "{asked}\nNo budget limits the retries: an outage makes the load 3 times as high, for as long as it lasts."
+        )
+    );
+    assert_eq!(
+        section(&policy.with_breaker(Breaker::DEFAULT).explain(), "Load"),
+        std::format!(
+            "{asked}\nNo budget limits the retries: an outage makes the load 3 times as high, until the breaker opens.\n\
+             A refusal is told after 100ms, so that callers in a loop cannot spin."
+        )
+    );
+    assert_eq!(
+        section(&policy.with_attempts(1).explain(), "Load"),
+        "1 attempt a call: nothing is retried."
     );
 }
 
@@ -307,6 +358,7 @@ fn pointless_settings_are_warned_of() {
             base.with_backoff(Backoff::DEFAULT.with_jitter(Jitter::None)),
             Warning::RetriesInStep,
         ),
+        (base.with_budget(Budget::NONE), Warning::UnlimitedRetries),
         (
             base.with_attempts(1)
                 .with_budget(Budget::new(Ratio::percent(20), 1)),
@@ -326,6 +378,10 @@ fn pointless_settings_are_warned_of() {
     }
     assert_eq!(warnings(base.with_attempts(6).with_backoff(steady)), []);
     assert_eq!(warnings(base.with_breaker(slow(secs(9)))), []);
+    let opens = base
+        .with_budget(Budget::NONE)
+        .with_breaker(Breaker::DEFAULT);
+    assert_eq!(warnings(opens), []);
 }
 
 #[test]

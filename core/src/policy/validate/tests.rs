@@ -127,6 +127,16 @@ fn a_base_above_the_maximum_is_refused() {
 }
 
 #[test]
+fn a_longest_wait_of_zero_is_possible() {
+    for backoff in [
+        Backoff::exponential(Duration::from_millis(50)),
+        Backoff::DEFAULT.with_bases(secs(1), secs(5)),
+    ] {
+        assert_problems(backoff.with_maximum(ZERO).validate(), []);
+    }
+}
+
+#[test]
 fn a_default_base_steps_aside() {
     let short = Backoff::DEFAULT.with_maximum(Duration::from_millis(50));
     assert_problems(short.validate(), []);
@@ -278,6 +288,35 @@ fn an_error_without_a_bound_has_no_timeline() {
     let text = error.map_or_else(|error| std::format!("{error}"), |_| "valid".into());
     assert!(text.starts_with("the policy cannot work: 1 problem\n- attempts"));
     assert_eq!(text.lines().count(), 2);
+}
+
+// What `unwrap` prints has to say what to do.
+#[test]
+fn debug_of_an_error_is_its_text() {
+    let error = Policy::DEFAULT
+        .with_attempts(0)
+        .with_budget(Budget::new(Ratio::times(2), 3))
+        .try_checked()
+        .expect_err("no attempts");
+    let text = std::format!("{error:?}");
+    assert_eq!(text, std::format!("{error}"));
+    assert!(text.contains("make it at least 1"), "{text}");
+    assert!(!text.contains("Ratio("), "{text}");
+}
+
+#[test]
+fn problems_can_be_walked() {
+    let found = Policy::DEFAULT
+        .with_attempts(0)
+        .with_deadline(ZERO)
+        .validate()
+        .expect_err("two problems");
+    let mut walked = Vec::new();
+    for problem in found {
+        walked.push(problem);
+    }
+    assert_eq!(walked, [Problem::NoAttempts, Problem::ZeroDeadline]);
+    assert!((&found).into_iter().eq(found.iter()));
 }
 
 #[test]

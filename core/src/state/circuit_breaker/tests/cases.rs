@@ -97,7 +97,7 @@ fn hanging_probes_let_nobody_else_through() {
 #[test]
 fn only_probes_of_now_decide_a_recovery() {
     for kind in [Fine, Transient] {
-        let breaker = Alone::new(PLAIN);
+        let breaker = Alone::new(FRAGILE);
         let early = [(); 3].map(|()| breaker.admit(secs(0)).expect("it admits"));
         opened(&breaker, secs(0));
         let probe = breaker.admit(secs(15)).expect("a probe");

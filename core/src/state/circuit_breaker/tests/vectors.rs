@@ -278,7 +278,7 @@ fn isolation_lasts_until_reset() {
 // core-07.26
 #[test]
 fn a_late_failure_changes_no_open_breaker() {
-    let breaker = Alone::new(PLAIN);
+    let breaker = Alone::new(FRAGILE);
     let late = breaker.admit(secs(0)).expect("it admits");
     opened(&breaker, secs(0));
     let before = breaker.word().0;

@@ -1,14 +1,15 @@
-//! Policies for tests. Not safe to ship: protection against storms is off.
+//! A policy for tests. Not safe to ship: protection against storms is off.
 
 use steadfast_core::{Backoff, Budget, Policy};
 
 /// Three attempts that wait for nothing and are bounded by nothing.
 ///
 /// The default policy without backoff, deadline, attempt timeout, budget and
-/// breaker, so that a test sees only what its script does. Not safe to ship.
+/// breaker, so that a test sees only what its script does. Not safe to ship, and
+/// [`explain`](Policy::explain) warns of it.
 ///
 /// ```
-/// use steadfast_testing::policies::INSTANT;
+/// use steadfast_testing::INSTANT;
 ///
 /// assert_eq!(INSTANT.attempts(), 3);
 /// assert_eq!(INSTANT.deadline(), None);
