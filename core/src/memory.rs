@@ -7,7 +7,7 @@
 use core::cell::Cell;
 use core::fmt::Debug;
 
-use portable_atomic::{AtomicU32, AtomicU64, Ordering};
+use portable_atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// A kind of memory for live state.
 ///
@@ -24,6 +24,10 @@ use portable_atomic::{AtomicU32, AtomicU64, Ordering};
 /// assert_eq!(count::<Local>(), 2);
 /// ```
 pub trait Memory: Debug + 'static {
+    /// A word of 8 bits, for what a chip keeps by the hundred.
+    type U8: Word<u8>;
+    /// A word of 16 bits, for what a server keeps by the thousand.
+    type U16: Word<u16>;
     /// A word of 32 bits.
     type U32: Word<u32>;
     /// A word of 64 bits.
@@ -67,11 +71,15 @@ pub struct Shared;
 pub struct Local;
 
 impl Memory for Shared {
+    type U8 = AtomicU8;
+    type U16 = AtomicU16;
     type U32 = AtomicU32;
     type U64 = AtomicU64;
 }
 
 impl Memory for Local {
+    type U8 = Cell<u8>;
+    type U16 = Cell<u16>;
     type U32 = Cell<u32>;
     type U64 = Cell<u64>;
 }
@@ -132,5 +140,7 @@ macro_rules! words {
     };
 }
 
+words!(u8, AtomicU8);
+words!(u16, AtomicU16);
 words!(u32, AtomicU32);
 words!(u64, AtomicU64);

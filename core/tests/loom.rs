@@ -12,5 +12,9 @@ mod budget;
 mod circuit_breaker;
 #[path = "loom/counts.rs"]
 mod counts;
+#[path = "loom/latencies.rs"]
+mod latencies;
 #[path = "loom/memory.rs"]
 mod memory;
+#[path = "loom/rates.rs"]
+mod rates;

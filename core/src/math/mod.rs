@@ -1,7 +1,14 @@
 //! Integer arithmetic: `now` is an argument, nothing fails, nothing panics.
 
 pub(crate) mod bucket;
+pub(crate) mod cells;
 pub(crate) mod growth;
+pub(crate) mod latency_window;
+pub(crate) mod profile;
+pub(crate) mod quantile;
 pub(crate) mod random;
+pub(crate) mod rate_window;
 pub(crate) mod ratio;
 pub(crate) mod rolling_counts;
+pub(crate) mod significance;
+pub(crate) mod slices;

@@ -7,8 +7,9 @@
 
 use core::time::Duration;
 
+use crate::math::slices::Slices;
 use crate::memory::{Memory, Shared, Word};
-use crate::time::{Instant, nanos};
+use crate::time::Instant;
 
 /// Counts of calls, failures and slow calls over the last `S` slices.
 ///
@@ -32,8 +33,7 @@ use crate::time::{Instant, nanos};
 /// ```
 #[derive(Debug)]
 pub struct RollingCounts<M: Memory = Shared, const S: usize = 10> {
-    /// Nanoseconds a slice, at least 1.
-    slice: u64,
+    slices: Slices,
     /// The end of the current slice, in nanoseconds.
     end: M::U64,
     current: M::U32,
@@ -49,10 +49,7 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
     pub const fn new(window: Duration) -> Self {
         const { assert!(S > 0, "a window needs a slice") };
         Self {
-            slice: match nanos(window).checked_div(S as u64) {
-                None | Some(0) => 1,
-                Some(slice) => slice,
-            },
+            slices: Slices::new(window, S),
             end: M::U64::ZERO,
             current: M::U32::ZERO,
             rotating: M::U32::ZERO,
@@ -64,6 +61,11 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
     /// Counts one call.
     pub fn record(&self, now: Instant, failed: bool, slow: bool) {
         let _expired = self.advance(now);
+        self.add(failed, slow);
+    }
+
+    /// Counts one call in the current slice, whatever the time.
+    pub(crate) fn add(&self, failed: bool, slow: bool) {
         let at = self.current.load() as usize;
         let (Some(outcomes), Some(slows)) = (self.outcomes.get(at), self.slow.get(at)) else {
             return;
@@ -81,6 +83,11 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
     #[must_use]
     pub fn totals(&self, now: Instant) -> Counts {
         let _expired = self.advance(now);
+        self.sum()
+    }
+
+    /// Returns the counts of all slices, whatever the time.
+    pub(crate) fn sum(&self) -> Counts {
         // Slow before calls, the reverse of a record: a call that is being
         // recorded is a call before it is slow.
         let slow: u64 = self.slow.iter().map(|word| u64::from(word.load())).sum();
@@ -100,14 +107,47 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
     /// themselves and drop what fell out.
     #[must_use]
     pub fn advance(&self, now: Instant) -> Counts {
-        let now = now.as_nanos();
-        if self.is_due(now, self.end.load()) && self.rotating.compare_exchange(0, 1).is_ok() {
-            let drained = self.rotate(now);
-            self.rotating.store(0);
-            drained
+        if self.is_over(now) {
+            self.rotate(now)
         } else {
             Counts::default()
         }
+    }
+
+    /// Counts in the slice of `at` what another window saw, and returns what
+    /// fell out of this one.
+    ///
+    /// A slice that has no room for all of it takes none of it, so that the
+    /// share of failures stays right.
+    pub(crate) fn merge(&self, at: Instant, counts: Counts) -> Counts {
+        let expired = self.advance(at);
+        let at = self.current.load() as usize;
+        let (Some(outcomes), Some(slows)) = (self.outcomes.get(at), self.slow.get(at)) else {
+            return expired;
+        };
+        let mut held = outcomes.load();
+        loop {
+            let sum = Counts::from_words(held, 0).plus(counts);
+            if sum.total > u64::from(FULL) {
+                return expired;
+            }
+            match outcomes.compare_exchange(held, sum.failures << 32 | sum.total) {
+                Ok(_) => break,
+                Err(other) => held = other,
+            }
+        }
+        slows.fetch_add(u32::try_from(counts.slow).unwrap_or(0));
+        expired
+    }
+
+    /// Tells whether [`RollingCounts::advance`] has something to do.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.slices.is_over(now.as_nanos(), self.end.load())
+    }
+
+    /// Returns the end of the current slice, zero before the first.
+    pub(crate) fn end(&self) -> Instant {
+        Instant::from_nanos(self.end.load())
     }
 
     /// Forgets everything.
@@ -115,42 +155,23 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
         let _forgotten = self.drain_all();
     }
 
-    /// Tells whether the slice is over, or its end lies too far ahead.
-    ///
-    /// An end two slices ahead stands for a clock that jumped and came back.
-    fn is_due(&self, now: u64, end: u64) -> bool {
-        let left = end.saturating_sub(now);
-        left == 0 || left > self.slice.saturating_mul(2)
-    }
-
-    /// Moves on to the slice of `now`; only one thread at a time may.
-    fn rotate(&self, now: u64) -> Counts {
-        let mut end = self.end.load();
+    /// Moves on to the slice of `now`, unless another thread does.
+    #[cold]
+    fn rotate(&self, now: Instant) -> Counts {
+        if self.rotating.compare_exchange(0, 1).is_err() {
+            return Counts::default();
+        }
+        let turn = self.slices.turn(now.as_nanos(), self.end.load(), S);
+        let mut at = self.current.load() as usize;
         let mut drained = Counts::default();
-        if !self.is_due(now, end) {
-            return drained;
+        for _ in 0..turn.steps {
+            at = at.saturating_add(1);
+            at = if at < S { at } else { 0 };
+            drained = drained.plus(self.drain(at));
         }
-        let older = self.slice.saturating_mul((S as u64).saturating_sub(1));
-        if now < end {
-            end = now.saturating_add(self.slice);
-        } else if now.saturating_sub(end) >= older {
-            drained = self.drain_all();
-            end = now.saturating_add(self.slice);
-        } else {
-            let mut at = self.current.load() as usize;
-            // Steps by addition: a division of 64 bits is dear on small chips.
-            for _ in 0..S {
-                if end > now {
-                    break;
-                }
-                at = at.saturating_add(1);
-                at = if at < S { at } else { 0 };
-                drained = drained.plus(self.drain(at));
-                end = end.saturating_add(self.slice);
-            }
-            self.current.store(u32::try_from(at).unwrap_or(0));
-        }
-        self.end.store(end);
+        self.current.store(u32::try_from(at).unwrap_or(0));
+        self.end.store(turn.end);
+        self.rotating.store(0);
         drained
     }
 

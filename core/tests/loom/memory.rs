@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use loom::model::Builder;
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use steadfast_core::{Memory, Word};
 
 /// Memory of a model.
@@ -14,6 +14,8 @@ use steadfast_core::{Memory, Word};
 pub(crate) struct LoomMemory;
 
 impl Memory for LoomMemory {
+    type U8 = Lazy<AtomicU8>;
+    type U16 = Lazy<AtomicU16>;
     type U32 = Lazy<AtomicU32>;
     type U64 = Lazy<AtomicU64>;
 }
@@ -62,5 +64,7 @@ macro_rules! words {
     };
 }
 
+words!(u8, AtomicU8);
+words!(u16, AtomicU16);
 words!(u32, AtomicU32);
 words!(u64, AtomicU64);
