@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::{
     AnyError, Backoff, Breaker, BreakerState, Budget, Guard, Jitter, Plan, Policy, Reason,
 };
-use steadfast_testing::{Fault, INSTANT, Recorder, Scripted, World};
+use steadfast_testing::{Fault, INSTANT, Recorder, Script, Scripted, World};
 
 use crate::stage::{backoff, guard, ms, secs, told};
 
@@ -262,4 +262,19 @@ fn a_hog_is_cut_at_its_bound() {
     assert!(called.expect_err("a cut").is_timeout());
     let lent = runtime.block_on(GUARD.call_with(&mut (), async |(), _| hog().await));
     assert!(lent.expect_err("a cut").is_timeout());
+}
+
+#[test]
+fn a_script_follows_a_paused_tokio() {
+    static GUARD: steadfast::tokio::Guard =
+        steadfast::tokio::Guard::new(INSTANT.with_attempt_timeout(secs(5)));
+    let script: Script<u32, Fault, steadfast::tokio::Tokio> = Script::on(steadfast::tokio::Tokio)
+        .delays(secs(3600))
+        .returns(1)
+        .delays(secs(1))
+        .returns(2);
+    let answer = paused().block_on(GUARD.call(|_| script.next()));
+    // The first step takes an hour and is cut; nobody has waited for real.
+    assert_eq!(answer, Ok(2));
+    assert_eq!((script.calls(), script.alive()), (2, 0));
 }

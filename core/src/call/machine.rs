@@ -7,13 +7,13 @@ use super::attempt::Attempt;
 use super::log::{Ending, Journal};
 use super::report::Report;
 use crate::breaker_state::BreakerState;
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
 use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
-use crate::state::circuit_breaker::permit::{Permit, Transition};
+use crate::state::circuit_breaker::permit::Permit;
 use crate::state::dependency::Dependency;
 use crate::state::retry_budget::Token;
 use crate::time::Instant;
@@ -373,51 +373,6 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
         self.tell(EventKind::DeadlineExceeded, number, now, around, |event| {
             event.with_reason(Reason::DeadlineExceeded)
         });
-    }
-
-    pub(super) fn tell_transition<L: Listener, S>(
-        &self,
-        transition: Option<Transition>,
-        number: u32,
-        now: Instant,
-        around: &Surroundings<'_, L, S>,
-    ) {
-        let Some(transition) = transition else { return };
-        let kind = match transition {
-            Transition::Opened => EventKind::BreakerOpened,
-            Transition::HalfOpened => EventKind::BreakerHalfOpened,
-            Transition::Closed => EventKind::BreakerClosed,
-        };
-        // Not about an outcome: the verdict is the placeholder.
-        self.tell(kind, number, now, around, |event| {
-            event.with_verdict(Verdict::OK)
-        });
-    }
-
-    /// Tells an event whose duration is the call's, if anybody listens.
-    pub(super) fn tell<L: Listener, S>(
-        &self,
-        kind: EventKind,
-        number: u32,
-        now: Instant,
-        around: &Surroundings<'_, L, S>,
-        detail: impl FnOnce(Event) -> Event,
-    ) {
-        if !around.listener.is_listening() {
-            return;
-        }
-        let mut event = Event::new(kind, number)
-            .with_verdict(self.last)
-            .with_duration(now.saturating_since(self.started));
-        if let Some(name) = self.policy.name() {
-            event = event.with_policy(name);
-        }
-        match self.ending {
-            Ending::Error => event = event.with_error(around.error),
-            Ending::Cut => event = event.with_error("AttemptTimeout"),
-            Ending::Value | Ending::Refused => {}
-        }
-        around.listener.on_event(&detail(event));
     }
 }
 

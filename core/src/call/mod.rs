@@ -8,3 +8,4 @@ pub(crate) mod machine;
 pub(crate) mod outcome;
 pub(crate) mod report;
 pub(crate) mod rules;
+mod tell;

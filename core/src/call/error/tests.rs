@@ -1,0 +1,128 @@
+use super::*;
+
+const REPORT: Report = Report {
+    reason: Reason::AttemptsExhausted,
+    attempts: 3,
+    elapsed: Duration::from_millis(1_200),
+    verdict: Verdict::TRANSIENT,
+    ending: Ending::Error,
+    deadline: Some(Duration::from_secs(10)),
+    cut_after: None,
+    hint: None,
+    refused_in: None,
+    policy: Some("payments"),
+};
+
+#[test]
+fn text_says_what_happened() {
+    let cases = [
+        (REPORT, "payments: failed after 3 attempts in 1.2s"),
+        (
+            Report {
+                reason: Reason::DeadlineExceeded,
+                attempts: 1,
+                elapsed: Duration::from_secs(10),
+                ending: Ending::Cut,
+                policy: None,
+                ..REPORT
+            },
+            "deadline of 10s exceeded, 1 attempt in 10s; the last attempt timed out",
+        ),
+        (
+            Report {
+                ending: Ending::Cut,
+                cut_after: Some(Duration::from_millis(400)),
+                ..REPORT
+            },
+            "payments: failed after 3 attempts in 1.2s; the last attempt timed out after 400ms",
+        ),
+        (
+            Report {
+                reason: Reason::DependencyUnavailable,
+                attempts: 0,
+                ending: Ending::Refused,
+                hint: Some(Duration::from_millis(12_340)),
+                refused_in: Some(BreakerState::Open),
+                ..REPORT
+            },
+            "payments: not called: the circuit breaker is open; try again in 12.34s",
+        ),
+        (
+            Report {
+                reason: Reason::DependencyUnavailable,
+                attempts: 2,
+                refused_in: Some(BreakerState::HalfOpen),
+                ..REPORT
+            },
+            "payments: not retried after 2 attempts: the circuit breaker is half-open",
+        ),
+        (
+            Report {
+                reason: Reason::DeadlineExceeded,
+                attempts: 1,
+                hint: Some(Duration::from_secs(25)),
+                ..REPORT
+            },
+            "payments: no time for another attempt before the deadline of 10s, 1 attempt in 1.2s; try again in 25s",
+        ),
+        (
+            Report {
+                reason: Reason::Permanent,
+                attempts: 1,
+                ..REPORT
+            },
+            "payments: failed on attempt 1, not worth a retry",
+        ),
+    ];
+    for (report, text) in cases {
+        assert_eq!(CallError::<()>::new(&report, None).to_string(), text);
+    }
+}
+
+#[test]
+fn it_adds_at_most_64_bytes() {
+    assert!(size_of::<CallError<()>>() <= 64);
+    assert!(size_of::<CallError<u64>>() <= 64 + size_of::<u64>());
+    assert!(size_of::<CallError<[u64; 9]>>() <= 64 + size_of::<[u64; 9]>());
+    assert!(size_of::<CallError<String>>() <= 64 + size_of::<String>());
+}
+
+#[test]
+fn a_guard_around_it_knows_what_it_means() {
+    let hint = Some(Duration::from_secs(3));
+    let meant = |reason, attempts, hint| {
+        let report = Report {
+            reason,
+            attempts,
+            hint,
+            ..REPORT
+        };
+        CallError::<()>::new(&report, None).verdict()
+    };
+    let three = Duration::from_secs(3);
+    assert_eq!(
+        meant(Reason::DependencyUnavailable, 0, hint),
+        Verdict::self_imposed_for(three)
+    );
+    assert_eq!(
+        meant(Reason::DependencyUnavailable, 1, hint),
+        Verdict::throttled_for(three)
+    );
+    assert_eq!(meant(Reason::BudgetExhausted, 1, None), Verdict::THROTTLED);
+    assert_eq!(meant(Reason::DeadlineExceeded, 1, None), Verdict::TRANSIENT);
+    let throttled = Report {
+        verdict: Verdict::throttled_for(three),
+        ..REPORT
+    };
+    assert_eq!(
+        CallError::<()>::new(&throttled, None).verdict(),
+        Verdict::throttled_for(three)
+    );
+    assert_eq!(meant(Reason::Permanent, 1, None), Verdict::PERMANENT);
+}
+
+#[test]
+fn the_own_error_is_the_source() {
+    let error = CallError::new(&REPORT, Some(std::io::Error::other("lost")));
+    assert_eq!(error.source().expect("a source").to_string(), "lost");
+}
