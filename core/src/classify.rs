@@ -23,6 +23,7 @@ use crate::verdict::Verdict;
 #[diagnostic::on_unimplemented(
     message = "the guard's classifier cannot say what `{O}` means",
     label = "the operation gives `{O}`, which this guard's classifier does not take",
+    note = "with the `Guard` of your runtime, `steadfast::tokio::Guard` for one:",
     note = "every error worth a retry: `static G: Guard<AnyError> = Guard::classified(POLICY, AnyError);`",
     note = "your own rule: `static G: Guard<fn(&{O}) -> Verdict> = Guard::classified(POLICY, rule);`"
 )]
@@ -73,8 +74,9 @@ impl<O, C: Classify<O>> Classify<O> for Lent<'_, C> {
     message = "`{Self}` does not say which of its errors are worth a retry",
     label = "the error type of this operation has no meaning yet",
     note = "if the type is yours: `impl steadfast::Meaning for {Self}`",
+    note = "otherwise, with the `Guard` of your runtime, `steadfast::tokio::Guard` for one:",
     note = "if every error is worth a retry: `static G: Guard<AnyError> = Guard::classified(POLICY, AnyError);`",
-    note = "otherwise: `static G: Guard<fn(&Result<T, {Self}>) -> Verdict> = Guard::classified(POLICY, rule);`"
+    note = "if a rule decides: `static G: Guard<fn(&Result<u32, {Self}>) -> Verdict> = Guard::classified(POLICY, rule);`"
 )]
 pub trait Meaning {
     /// Says what this error means.

@@ -68,9 +68,25 @@ where
         }
     }
 
+    /// The same call, polled or not, conducted in another way.
+    fn conducted<D, S, K, I>(
+        self,
+        change: impl FnOnce(Conduct<'g, T, M, C, R, L, J>) -> Conduct<'g, T, M, D, S, K, I>,
+    ) -> Call<'g, T, F, Fut, D, S, K, M, I> {
+        Call {
+            attempt: self.attempt,
+            sleep: self.sleep,
+            armed: self.armed,
+            waiting: self.waiting,
+            last: self.last,
+            operation: self.operation,
+            conduct: change(self.conduct),
+        }
+    }
+
     /// Says that the operation must not be repeated: one attempt, no retry.
     pub fn once(self) -> Self {
-        Self::new(self.conduct.once(), self.operation)
+        self.conducted(Conduct::once)
     }
 
     /// Bounds this call, if that is less than the policy's deadline.
@@ -78,7 +94,7 @@ where
     /// The time starts at the first poll. An attempt that this bound cuts short
     /// counts against the dependency like any other that is cut.
     pub fn within(self, bound: Duration) -> Self {
-        Self::new(self.conduct.within(bound), self.operation)
+        self.conducted(|conduct| conduct.within(bound))
     }
 
     /// Lets `listener` hear this call's events, after the guard's own.
@@ -106,18 +122,18 @@ where
     /// # }
     /// ```
     pub fn listen<K: Listener>(self, listener: K) -> Call<'g, T, F, Fut, C, R, (L, K), M, J> {
-        Call::new(self.conduct.heard_by(listener), self.operation)
+        self.conducted(|conduct| conduct.heard_by(listener))
     }
 
     /// Uses other hooks and another delay rule than the guard's.
     pub fn ruled<S>(self, rules: S) -> Call<'g, T, F, Fut, C, S, L, M, J> {
-        Call::new(self.conduct.ruled(rules), self.operation)
+        self.conducted(|conduct| conduct.ruled(rules))
     }
 
     /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
     /// never an error by itself.
     pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog> {
-        Call::new(self.conduct.logged(), self.operation)
+        self.conducted(Conduct::logged)
     }
 }
 

@@ -126,7 +126,8 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
 
     /// Returns the plan with a budget that other guards use, too.
     ///
-    /// It replaces the one the policy asks for.
+    /// It replaces the one the policy asks for, and asks for one clock as a
+    /// shared breaker does.
     #[must_use]
     pub const fn with_budget(self, budget: &'static RetryBudget<M>) -> Self {
         Self {

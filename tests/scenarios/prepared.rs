@@ -1,7 +1,11 @@
 //! A call prepared before it has an operation: the same settings, every form.
 
-use steadfast::{AnyError, EventKind, Reason};
-use steadfast_testing::{Fault, Recorder};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use steadfast::{AnyError, Attempt, EventKind, Reason, Rules};
+use steadfast_testing::{Fault, Recorder, World};
 
 use crate::stage::{INSTANT, Stage, backoff, ms, secs};
 
@@ -78,4 +82,41 @@ fn another_classifier_judges() {
         .expect_err("a failure");
     assert_eq!(error.reason(), Reason::AttemptsExhausted);
     assert_eq!(script.calls(), 3);
+}
+
+#[test]
+fn a_call_in_flight_can_still_be_heard() {
+    let stage = Stage::new(INSTANT);
+    let script = stage.script().delays(secs(1)).returns(7);
+    let heard = Recorder::new();
+    let mut call = stage.guard.call(|_| Box::pin(script.next()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut call).poll(&mut context).is_pending());
+    // The attempt goes on; only what comes after is heard.
+    let answer = stage.world.block_on(call.listen(&heard));
+    assert_eq!(answer, Ok(7));
+    assert_eq!(heard.count_of(EventKind::Attempt), 1);
+    assert_eq!(script.calls(), 1);
+}
+
+#[test]
+fn a_hint_that_was_waited_out_is_not_told_again() {
+    struct Slow<'a>(&'a World);
+    impl<T, E> Rules<T, E> for Slow<'_> {
+        fn before_attempt(&self, next: &Attempt) -> Result<(), E> {
+            if !next.is_first() {
+                self.0.jump(secs(60));
+            }
+            Ok(())
+        }
+    }
+    let stage = Stage::new(INSTANT.with_deadline(secs(30)).with_backoff(backoff(ms(1))));
+    let script = stage.script::<()>().fails(Fault::Throttled(Some(secs(7))));
+    let call = stage.guard.call(|_| script.next());
+    let error = stage
+        .world
+        .block_on(call.ruled(Slow(&stage.world)))
+        .expect_err("a deadline");
+    assert_eq!(error.reason(), Reason::DeadlineExceeded);
+    assert_eq!(error.retry_after(), None);
 }

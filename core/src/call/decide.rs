@@ -51,6 +51,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         self.number = self.number.saturating_add(1);
         self.last = verdict;
         self.ending = ending;
+        self.has_waited = false;
         let start = self.attempt_started.saturating_since(self.started);
         self.journal.record(start, took, ending, verdict);
 

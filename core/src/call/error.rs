@@ -267,24 +267,21 @@ impl<E: Error + 'static> Error for CallError<E> {
 /// and deadlines are transient, or what the dependency said last if it throttled. Prefer one guard to two: their retries multiply.
 impl<E> Meaning for CallError<E> {
     fn verdict(&self) -> Verdict {
-        let refused = match self.reason {
-            Reason::DependencyUnavailable if self.attempts == 0 => Verdict::SELF_IMPOSED,
-            Reason::DependencyUnavailable | Reason::BudgetExhausted | Reason::Throttled => {
-                Verdict::THROTTLED
+        let meaning = match (self.reason, self.attempts) {
+            (Reason::Succeeded | Reason::Permanent | Reason::Setup, _) => {
+                return Verdict::PERMANENT;
             }
-            Reason::AttemptsExhausted | Reason::DeadlineExceeded => {
-                // Something may have left before, so it is not self-imposed.
-                return match (self.last_verdict().kind(), self.pushback) {
-                    (Kind::Throttled, NONE) => Verdict::THROTTLED,
-                    (Kind::Throttled, nanos) => Verdict::throttled_for(Duration::from_nanos(nanos)),
-                    _ => Verdict::TRANSIENT,
-                };
+            (Reason::DependencyUnavailable | Reason::DeadlineExceeded, 0) => Verdict::SELF_IMPOSED,
+            (Reason::AttemptsExhausted | Reason::DeadlineExceeded, _)
+                if self.last_verdict().kind() != Kind::Throttled =>
+            {
+                Verdict::TRANSIENT
             }
-            Reason::Succeeded | Reason::Permanent | Reason::Setup => return Verdict::PERMANENT,
+            _ => Verdict::THROTTLED,
         };
         match self.retry_after() {
-            Some(after) => refused.with_pushback(after),
-            None => refused,
+            Some(after) => meaning.with_pushback(after),
+            None => meaning,
         }
     }
 }

@@ -85,6 +85,8 @@ pub struct Machine<'g, M: Memory = Shared, J = ()> {
     pub(super) phase: Phase,
     /// The deadline, not the attempt timeout, bounds the attempt in flight.
     pub(super) is_last_chance: bool,
+    /// The wait after the last attempt is over.
+    pub(super) has_waited: bool,
     /// What the breaker was when it refused.
     pub(super) refused_in: Option<BreakerState>,
     pub(super) journal: J,
@@ -129,6 +131,7 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
             ending: Ending::Refused,
             phase: Phase::Fresh,
             is_last_chance: false,
+            has_waited: false,
             refused_in: None,
             journal: J::default(),
         }
@@ -172,7 +175,10 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                 Phase::Pausing | Phase::Refusing(_) if now < self.wake => {
                     return Order::Wait(self.wake);
                 }
-                Phase::Pausing => self.phase = Phase::Admission,
+                Phase::Pausing => {
+                    self.has_waited = true;
+                    self.phase = Phase::Admission;
+                }
                 Phase::Refusing(reason) => self.phase = Phase::Over(reason),
                 Phase::Over(reason) => return Order::Finish(reason),
             }
@@ -304,7 +310,8 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                     .live
                     .budget()
                     .and_then(|budget| budget.retry_after(now)),
-                Reason::Succeeded | Reason::Setup => None,
+                Reason::Succeeded | Reason::Permanent | Reason::Setup => None,
+                _ if self.has_waited => None,
                 // What the dependency asked for and this call did not wait for.
                 _ => self.last.pushback(),
             },
@@ -331,6 +338,7 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
             ending: self.ending,
             phase: self.phase,
             is_last_chance: self.is_last_chance,
+            has_waited: self.has_waited,
             refused_in: self.refused_in,
             journal: K::default(),
         }

@@ -128,15 +128,33 @@ impl Explanation<'_> {
     /// 1000 attempts, waits that still change count at their longest.
     #[must_use]
     pub fn worst_case(&self) -> Option<Duration> {
-        Timeline::of(self.policy).ending().worst
+        self.timeline().ending().worst
     }
 
     /// Returns what is legal in the policy, yet hardly meant.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         let (policy, unseeded) = (self.policy, self.unseeded);
+        // What this policy does not need may serve the others.
+        let shares_budget = self.shares_budget;
         Warning::ALL
             .into_iter()
+            .filter(move |warning| !(shares_budget && *warning == Warning::IdleBudget))
             .filter(move |warning| warning.is_due(policy, unseeded))
+    }
+
+    /// The walk, with the breaker as it stands.
+    fn timeline(&self) -> Timeline {
+        let timeline = Timeline::of(self.policy);
+        if self.can_breaker_refuse() {
+            timeline
+        } else {
+            timeline.without_breaker()
+        }
+    }
+
+    fn can_breaker_refuse(&self) -> bool {
+        let is_disabled = matches!(self.breaker, Some((BreakerState::Disabled, _)));
+        !self.observes && !is_disabled
     }
 
     fn headline(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,15 +224,15 @@ impl Explanation<'_> {
                 "No budget limits the retries: an outage makes the load {attempts} times as high, "
             )?;
             f.write_str(match policy.breaker() {
-                Some(_) => "until the breaker opens.",
-                None => "for as long as it lasts.",
+                Some(_) if self.can_breaker_refuse() => "until the breaker opens.",
+                _ => "for as long as it lasts.",
             })?;
         }
-        if Timeline::of(policy).can_refuse() {
+        if self.timeline().can_refuse() {
             let pause = Compact(REJECTION_PAUSE);
             write!(
                 f,
-                "\n  A refusal is told after {pause}, so that callers in a loop cannot spin."
+                "\n  A refusal is told after {pause}, or at the deadline if that is sooner."
             )?;
         }
         Ok(())
@@ -278,14 +296,14 @@ impl fmt::Display for Explanation<'_> {
         f.write_str("\n\nBound first\n  ")?;
         self.bound_first(f)?;
         f.write_str("\n\nWorst case, when every attempt hangs\n")?;
-        Timeline::of(self.policy).fmt(f)?;
+        self.timeline().fmt(f)?;
         if self.policy.attempts() > 1 {
             f.write_str("\n\nWaits\n  ")?;
             self.waits(f)?;
         }
         f.write_str("\n\nLoad\n  ")?;
         self.load(f)?;
-        if self.policy.attempts() > 1 {
+        if self.policy.attempts() > 1 || self.shares_budget {
             f.write_str("\n\nRetry budget\n  ")?;
             self.budget(f)?;
         }

@@ -47,17 +47,21 @@ impl fmt::Display for Drawn {
     }
 }
 
-/// A moment on a timeline: `9.70s`, from ten minutes on `12.50m`.
+/// A moment on a timeline: `9.70s`, below 100 ms `4.00ms`, from ten minutes on
+/// `12.50m`.
 pub(super) struct Moment(pub(super) Duration);
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, hundredths, unit) = match nanos(self.0) {
+            0 => (0, 0, "s"),
+            n if n < 100 * MILLISECOND => in_units(n, MILLISECOND, "ms"),
             n if n < 10 * MINUTE => in_units(n, SECOND, "s"),
             n => in_units(n, MINUTE, "m"),
         };
-        // The decimals and the unit take four characters.
-        let width = f.width().unwrap_or(0).saturating_sub(4);
+        // The decimals take three characters, and then there is the unit.
+        let width = f.width().unwrap_or(0);
+        let width = width.saturating_sub(unit.len().saturating_add(3));
         write!(f, "{whole:>width$}.{hundredths:02}{unit}")
     }
 }
@@ -103,5 +107,8 @@ mod tests {
         assert_eq!(std::format!("{:>9}|", secs(5)), "    5.00s|");
         assert_eq!(std::format!("{:>9}|", secs(750)), "   12.50m|");
         assert_eq!(secs(599).to_string(), "599.00s");
+        let short = Moment(Duration::from_micros(4_050));
+        assert_eq!(std::format!("{short:>9}|"), "   4.05ms|");
+        assert_eq!(Moment(Duration::from_millis(100)).to_string(), "0.10s");
     }
 }

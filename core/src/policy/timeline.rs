@@ -90,6 +90,14 @@ impl Timeline {
         }
     }
 
+    /// The same walk with a breaker that lets everything through.
+    pub(super) const fn without_breaker(self) -> Self {
+        Self {
+            has_breaker: false,
+            ..self
+        }
+    }
+
     /// Tells whether there is an attempt to follow, and an end to it.
     pub(super) fn is_bounded(&self) -> bool {
         self.attempts > 0 && self.ending().worst.is_some()

@@ -110,8 +110,17 @@ fn a_guard_around_it_knows_what_it_means() {
     );
     assert_eq!(meant(Reason::BudgetExhausted, 1, None), Verdict::THROTTLED);
     assert_eq!(meant(Reason::DeadlineExceeded, 1, None), Verdict::TRANSIENT);
+    assert_eq!(
+        meant(Reason::DeadlineExceeded, 0, None),
+        Verdict::SELF_IMPOSED
+    );
+    assert_eq!(
+        meant(Reason::AttemptsExhausted, 3, hint),
+        Verdict::TRANSIENT.with_pushback(three)
+    );
     let throttled = Report {
         verdict: Verdict::throttled_for(three),
+        hint,
         ..REPORT
     };
     assert_eq!(

@@ -11,7 +11,7 @@ use crate::policy::timeline::{End, Ending, REJECTION_PAUSE, Row, Timeline};
 
 impl Explanation<'_> {
     pub(super) fn bound_first(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let timeline = Timeline::of(self.policy);
+        let timeline = self.timeline();
         let ending = timeline.ending();
         if ending.end == End::Nothing {
             return f.write_str("The number of attempts, which is 0: nothing is ever called.");
@@ -116,7 +116,7 @@ impl Explanation<'_> {
     ) -> fmt::Result {
         if ending.is_refusal_last {
             let pause = Compact(REJECTION_PAUSE);
-            write!(f, "A refusal, which is told after {pause}: ")?;
+            write!(f, "A refusal, which is held back up to {pause}: ")?;
         } else {
             f.write_str("The attempt timeout: ")?;
         }

@@ -56,7 +56,7 @@ Waits
 Load
   At most 3 attempts a call; the classifier says which failures are retried.
   Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
-  A refusal is told after 100ms, so that callers in a loop cannot spin.
+  A refusal is told after 100ms, or at the deadline if that is sooner.
 
 Retry budget
   A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
@@ -97,7 +97,7 @@ Waits
 Load
   At most 3 attempts a call; the classifier says which failures are retried.
   Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
-  A refusal is told after 100ms, so that callers in a loop cannot spin.
+  A refusal is told after 100ms, or at the deadline if that is sooner.
 
 Retry budget
   A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
@@ -307,7 +307,7 @@ fn load_without_a_budget_is_unbounded() {
         section(&policy.with_breaker(Breaker::DEFAULT).explain(), "Load"),
         std::format!(
             "{asked}\nNo budget limits the retries: an outage makes the load 3 times as high, until the breaker opens.\n\
-             A refusal is told after 100ms, so that callers in a loop cannot spin."
+             A refusal is told after 100ms, or at the deadline if that is sooner."
         )
     );
     assert_eq!(
@@ -413,4 +413,36 @@ proptest! {
         prop_assert!(!policy.explain().to_string().is_empty());
         prop_assert!(policy.explain().worst_case() <= policy.deadline());
     }
+}
+
+#[test]
+fn a_breaker_that_lets_all_through_promises_nothing() {
+    let policy = Policy::DEFAULT
+        .with_budget(Budget::NONE)
+        .with_breaker(Breaker::DEFAULT)
+        .with_attempt_timeout(Duration::from_millis(20));
+    let refusing = policy.explain().to_string();
+    assert!(refusing.contains("until the breaker opens"));
+    let open = policy.explain().with_breaker(BreakerState::Open, None);
+    let disabled = policy.explain().with_breaker(BreakerState::Disabled, None);
+    for idle in [open.observing(), disabled] {
+        let text = idle.to_string();
+        assert!(text.contains("for as long as it lasts"), "{text}");
+        assert!(!text.contains("A refusal"), "{text}");
+    }
+}
+
+#[test]
+fn a_shared_budget_shows_with_one_attempt() {
+    let budget = Budget::REFERENCE.with_burst(7);
+    let policy = Policy::DEFAULT.with_attempts(1).with_budget(budget);
+    assert!(
+        policy
+            .explain()
+            .warnings()
+            .any(|it| it == Warning::IdleBudget)
+    );
+    let shared = policy.explain().with_shared_budget();
+    assert!(!shared.warnings().any(|it| it == Warning::IdleBudget));
+    assert!(section(&shared, "Retry budget").ends_with("Shared with other guards."));
 }

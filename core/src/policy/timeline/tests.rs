@@ -168,7 +168,7 @@ fn a_breakers_refusal_counts() {
     assert_eq!(worst(&policy), Some(ms(110)));
     assert_eq!(
         bound_first(&policy),
-        "A refusal, which is told after 100ms: when every attempt hangs, the call ends after 0.11s."
+        "A refusal, which is held back up to 100ms: when every attempt hangs, the call ends after 0.11s."
     );
     assert!(
         Timeline::of(&policy)
