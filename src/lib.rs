@@ -8,7 +8,8 @@ pub use steadfast_core::{
     CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind, Explanation, Instant,
     Jitter, Journal, Kind, Lent, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules,
     Outcome, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Ratio, Reason, Refusal,
-    Report, Retry, RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning, Word, random,
+    RelativeTrip, Report, Retry, RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning,
+    Word, random,
 };
 pub use steadfast_runtime::{Block, Call, Guard, Plan, Prepared, StaticTimer, Timer};
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use std::task::{Context, Poll, Waker};
 
-use steadfast::{Breaker, BreakerState, CircuitBreaker, EventKind, Guard, Plan, Reason, Verdict};
+use steadfast::{
+    Breaker, BreakerState, CircuitBreaker, EventKind, Guard, Jitter, Plan, Ratio, Reason, Verdict,
+};
 use steadfast_testing::{Fault, Recorder, Script, World};
 
 use crate::stage::{INSTANT, Stage, TOUCHY, TRANSIENT, Virtual, at, guard, ms, secs, told};
@@ -252,7 +254,7 @@ fn observing_tells_and_refuses_nothing() {
 fn a_long_healthy_past_does_not_blind() {
     let window = Breaker::DEFAULT
         .with_consecutive_failures(1_000)
-        .with_failure_ratio(steadfast::Ratio::percent(50))
+        .with_failure_ratio(Ratio::percent(50))
         .with_window(secs(10), 10);
     let stage = Stage::new(INSTANT.with_attempts(1).with_breaker(window));
     for _ in 0..1_000 {
@@ -264,4 +266,40 @@ fn a_long_healthy_past_does_not_blind() {
         sent += 1;
     }
     assert_eq!(sent, 10);
+}
+
+/// Every third call fails, so never five in a row.
+#[test]
+fn failures_above_the_normal_share_open() {
+    let stage = Stage::new(
+        INSTANT
+            .with_attempts(1)
+            .with_breaker(Breaker::DEFAULT.with_jitter(Jitter::None)),
+    );
+    let breaker = stage.guard.breaker().expect("a breaker");
+    for call in 0..600 {
+        let outcome = match call % 100 {
+            0 => stage.play_failure().reason(),
+            _ => stage.play(&stage.script().returns(())).reason(),
+        };
+        assert_ne!(outcome, Reason::DependencyUnavailable);
+        stage.world.advance(ms(500));
+    }
+    // About 1 %, for the baseline holds no whole hundreds.
+    let normal = || breaker.normal_failure_rate(stage.world.now());
+    assert!(normal().is_some_and(|share| share < Ratio::percent(2)));
+    let opened = (0..60).position(|call| {
+        stage.world.advance(ms(500));
+        stage.heard.clear();
+        let _ = match call % 3 {
+            0 => stage.play_failure(),
+            _ => stage.play(&stage.script().returns(())),
+        };
+        told(&stage.heard).contains("BreakerOpened")
+    });
+    // Seven failures: 0.6 were to be expected.
+    assert_eq!(opened, Some(18));
+    assert!(normal().is_some_and(|share| share < Ratio::percent(2)));
+    stage.guard.reset();
+    assert_eq!(normal(), None);
 }

@@ -7,6 +7,7 @@
 
 use core::time::Duration;
 
+use crate::math::ratio::Ratio;
 use crate::math::slices::Slices;
 use crate::memory::{Memory, Shared, Word};
 use crate::time::Instant;
@@ -218,6 +219,15 @@ impl Counts {
     #[must_use]
     pub const fn slow(&self) -> u64 {
         self.slow
+    }
+
+    /// Returns the share of the calls that failed, rounded down; `None` without
+    /// calls.
+    #[must_use]
+    pub fn failure_ratio(&self) -> Option<Ratio> {
+        let millionths = u128::from(self.failures).saturating_mul(Ratio::ONE.as_ppm().into());
+        let ppm = millionths.checked_div(self.total.into())?;
+        Some(Ratio::ppm(u32::try_from(ppm).unwrap_or(u32::MAX)))
     }
 
     /// Returns the sum of both, saturating.

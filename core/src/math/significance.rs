@@ -7,8 +7,9 @@ use crate::math::rolling_counts::Counts;
 ///
 /// All of this has to hold: enough calls in both windows; two failures; at
 /// least [`RelativeTrip::floor`] of the calls failed, and at least
-/// [`RelativeTrip::multiple`] of the normal share; and the failures exceed the
-/// expected number `mu` by so many times `sqrt(mu + 1)`.
+/// [`RelativeTrip::multiple`] of the normal share, or all of them where that is
+/// more than all; and the failures exceed the expected number `mu` by so many
+/// times `sqrt(mu + 1)`.
 ///
 /// ```
 /// use core::time::Duration;
@@ -146,12 +147,15 @@ impl Share {
         }
     }
 
-    /// Tells whether this is at least so many times `normal`.
+    /// Tells whether this is at least so many times `normal`, or everything.
+    ///
+    /// More than everything cannot fail.
     const fn is_multiple_of(self, multiple: Ratio, normal: Self) -> bool {
-        multiple.is_reached(
-            self.part.saturating_mul(normal.whole),
-            normal.part.saturating_mul(self.whole),
-        )
+        self.part >= self.whole
+            || multiple.is_reached(
+                self.part.saturating_mul(normal.whole),
+                normal.part.saturating_mul(self.whole),
+            )
     }
 
     /// Tells whether `part >= mu + deviations * sqrt(mu + 1)`, where `mu` is

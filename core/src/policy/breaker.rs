@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use super::backoff::Jitter;
 use crate::math::ratio::Ratio;
+use crate::math::significance::RelativeTrip;
+use crate::time::nanos;
 
 /// When a circuit breaker opens, for how long, and how it closes again.
 ///
@@ -20,10 +22,16 @@ use crate::math::ratio::Ratio;
 ///
 /// assert_eq!(SEARCH.consecutive_failures(), 5);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two are equal when they do the same, whether a number was chosen or follows
+/// from others.
+#[derive(Clone, Copy, Debug)]
 pub struct Breaker {
     consecutive_failures: u32,
     failure_ratio: Option<Ratio>,
+    relative_failures: Option<RelativeTrip>,
+    /// How long the baseline is; without it, as long as the window asks for.
+    baseline: Option<Duration>,
     slow_call: Option<Duration>,
     slow_ratio: Ratio,
     minimum_calls: u32,
@@ -36,17 +44,23 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// Opens after five failed attempts in a row, for 15 s growing to 2 min.
+    /// Opens after five failed attempts in a row, or at five times the normal
+    /// share of failures, for 15 s growing to 2 min.
     ///
     /// Five in a row are rare by chance and come within five attempts of an
     /// outage, which are two calls of three attempts, however little traffic
-    /// there is; the ratios need traffic and are off. 15 s let a restart
-    /// finish; doubling to 2 min keeps a long outage cheap. Equal jitter keeps
-    /// a fleet from probing in step. Two successes in a row, one probe at a
-    /// time, tell recovery from luck.
+    /// there is. Given traffic, [`RelativeTrip::DEFAULT`] finds what fails in
+    /// part: it measures by the five minutes before, so that it needs no number
+    /// of anybody's own; ratios that do are off. 15 s let a restart finish;
+    /// doubling to 2 min keeps a long outage cheap. Equal jitter keeps a fleet
+    /// from probing in step. Two successes in a row, one probe at a time, tell
+    /// recovery from luck.
     pub const DEFAULT: Self = Self {
         consecutive_failures: 5,
         failure_ratio: None,
+        // How many recent calls it needs is up to the window.
+        relative_failures: Some(RelativeTrip::DEFAULT.with_minimum(0, 100)),
+        baseline: None,
         slow_call: None,
         slow_ratio: Ratio::percent(50),
         minimum_calls: 20,
@@ -56,6 +70,19 @@ impl Breaker {
         jitter: Jitter::Equal,
         probes: 1,
         probe_successes: 2,
+    };
+
+    /// The defaults, with chance taken for a relative rise of failures, too.
+    ///
+    /// Two failures in 20 attempts are enough, as in the design that this
+    /// library follows; with little traffic that opens often for nothing.
+    pub const REFERENCE: Self = Self {
+        relative_failures: Some(
+            RelativeTrip::DEFAULT
+                .with_minimum(0, 100)
+                .with_deviations(0),
+        ),
+        ..Self::DEFAULT
     };
 
     /// Returns the settings with another number of failures in a row.
@@ -76,6 +103,43 @@ impl Breaker {
     pub const fn with_failure_ratio(self, ratio: Ratio) -> Self {
         Self {
             failure_ratio: Some(ratio),
+            ..self
+        }
+    }
+
+    /// Returns the settings with a law of failures measured by what is normal.
+    ///
+    /// Normal is what the attempts of the `baseline` before the window showed.
+    /// It has to be at least twice as long as the window times the multiple, or
+    /// a slow rise would become normal before it opens. Where the law and
+    /// [`Breaker::with_window`] ask for different minima of recent attempts, the
+    /// larger one counts.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Breaker, Ratio, RelativeTrip};
+    ///
+    /// const CAUTIOUS: Breaker = Breaker::DEFAULT.with_relative_failures(
+    ///     RelativeTrip::DEFAULT.with_multiple(Ratio::times(10)),
+    ///     Duration::from_secs(600),
+    /// );
+    /// assert!(CAUTIOUS.validate().is_ok());
+    /// ```
+    #[must_use]
+    pub const fn with_relative_failures(self, law: RelativeTrip, baseline: Duration) -> Self {
+        Self {
+            relative_failures: Some(law),
+            baseline: Some(baseline),
+            ..self
+        }
+    }
+
+    /// Returns the settings with failures not measured by what is normal.
+    #[must_use]
+    pub const fn without_relative_failures(self) -> Self {
+        Self {
+            relative_failures: None,
+            baseline: None,
             ..self
         }
     }
@@ -140,6 +204,56 @@ impl Breaker {
     #[must_use]
     pub const fn failure_ratio(&self) -> Option<Ratio> {
         self.failure_ratio
+    }
+
+    /// Returns when failures are too many by what is normal, if that counts.
+    ///
+    /// Its minimum of recent attempts is at least
+    /// [`Breaker::minimum_calls`].
+    #[must_use]
+    pub const fn relative_failures(&self) -> Option<RelativeTrip> {
+        match (self.relative_failures, self.baseline()) {
+            (Some(law), Some(_)) => {
+                let (own, least) = (law.minimum_calls(), self.minimum_calls);
+                let calls = if own > least { own } else { least };
+                Some(law.with_minimum(calls, law.minimum_baseline()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns how long the baseline is before the window, if there is one.
+    ///
+    /// Unless chosen, 5 min, or as long as a longer window asks for: twice the
+    /// window times the multiple, and a second. Where that is above an hour,
+    /// nothing is measured by what is normal.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::Breaker;
+    ///
+    /// let baseline = |window| {
+    ///     let breaker = Breaker::DEFAULT.with_window(Duration::from_secs(window), 20);
+    ///     breaker.baseline().map(|span| span.as_secs())
+    /// };
+    /// assert_eq!([30, 60, 420].map(baseline), [Some(300), Some(601), None]);
+    /// ```
+    #[must_use]
+    pub const fn baseline(&self) -> Option<Duration> {
+        let Some(law) = self.relative_failures else {
+            return None;
+        };
+        if self.baseline.is_some() {
+            return self.baseline;
+        }
+        let needed = law.multiple().of(nanos(self.window).saturating_mul(2));
+        if needed <= nanos(USUAL_BASELINE) {
+            Some(USUAL_BASELINE)
+        } else if needed <= nanos(LONGEST_BASELINE) {
+            Some(Duration::from_nanos(needed).saturating_add(Duration::from_secs(1)))
+        } else {
+            None
+        }
     }
 
     /// Returns from when on a success is slow, if that counts.
@@ -232,52 +346,46 @@ impl Default for Breaker {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const fn nominal(first: Duration, longest: Duration, opens: u32) -> Duration {
-        Breaker::DEFAULT
-            .with_break(first, longest)
-            .nominal_break(opens)
-    }
-
-    fn duration() -> impl Strategy<Value = Duration> {
-        prop_oneof![
-            any::<u64>().prop_map(Duration::from_nanos),
-            (0..100_u64).prop_map(Duration::from_nanos),
-            (any::<u64>(), 0..1_000_000_000_u32).prop_map(|(secs, sub)| Duration::new(secs, sub)),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn a_break_doubles_up_to_the_longest(
-            first in duration(),
-            longest in duration(),
-            opens in prop_oneof![0..100_u32, any::<u32>()],
-        ) {
-            let mut exact = first.as_nanos();
-            for _ in 1..opens.min(128) {
-                exact = exact.saturating_mul(2);
-            }
-            let exact = exact.min(longest.as_nanos());
-            prop_assert_eq!(nominal(first, longest, opens).as_nanos(), exact);
-        }
-    }
-
-    #[test]
-    fn even_a_nanosecond_reaches_the_longest() {
-        let (tiny, hour) = (Duration::from_nanos(1), Duration::from_secs(3_600));
-        assert_eq!(nominal(tiny, hour, 33), Duration::from_nanos(1 << 32));
-        assert_eq!(nominal(tiny, hour, 42), Duration::from_nanos(1 << 41));
-        assert_eq!(nominal(tiny, hour, 43), hour);
-        assert_eq!(nominal(tiny, hour, 64), hour);
-        assert!(nominal(tiny, Duration::MAX, 94) < Duration::MAX);
-        for opens in [95, 96, u32::MAX] {
-            assert_eq!(nominal(tiny, Duration::MAX, opens), Duration::MAX);
-        }
-        const { assert!(nominal(Duration::ZERO, Duration::MAX, u32::MAX).is_zero()) };
+impl PartialEq for Breaker {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            consecutive_failures,
+            failure_ratio,
+            relative_failures: _,
+            baseline: _,
+            slow_call,
+            slow_ratio,
+            minimum_calls,
+            window,
+            first_break,
+            longest_break,
+            jitter,
+            probes,
+            probe_successes,
+        } = *self;
+        consecutive_failures == other.consecutive_failures
+            && failure_ratio == other.failure_ratio
+            && self.relative_failures() == other.relative_failures()
+            && self.baseline() == other.baseline()
+            && slow_call == other.slow_call
+            && slow_ratio == other.slow_ratio
+            && minimum_calls == other.minimum_calls
+            && window == other.window
+            && first_break == other.first_break
+            && longest_break == other.longest_break
+            && jitter == other.jitter
+            && probes == other.probes
+            && probe_successes == other.probe_successes
     }
 }
+
+impl Eq for Breaker {}
+
+/// Long enough to know a share of 1 % from one call a second, short enough to
+/// follow the hours of a day.
+const USUAL_BASELINE: Duration = Duration::from_secs(300);
+/// What is longer ago says nothing about now.
+const LONGEST_BASELINE: Duration = Duration::from_secs(3_600);
+
+#[cfg(test)]
+mod tests;

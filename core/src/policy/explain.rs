@@ -1,11 +1,11 @@
 //! A policy in words.
 
 mod bound;
+mod breaker;
 
 use core::fmt;
 use core::time::Duration;
 
-use super::breaker::Breaker;
 use super::policy::Policy;
 use super::span::{Compact, Drawn};
 use super::timeline::{REJECTION_PAUSE, Timeline};
@@ -269,7 +269,7 @@ impl Explanation<'_> {
 
     fn breaker(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.policy.breaker() {
-            Some(breaker) => write_breaker(f, breaker)?,
+            Some(breaker) => breaker::write(f, breaker)?,
             None if self.breaker.is_some() => f.write_str("Not of this policy.")?,
             None => f.write_str("None.")?,
         }
@@ -315,43 +315,6 @@ impl fmt::Display for Explanation<'_> {
             heading = "";
         }
         Ok(())
-    }
-}
-
-fn write_breaker(f: &mut fmt::Formatter<'_>, breaker: &Breaker) -> fmt::Result {
-    match breaker.consecutive_failures() {
-        1 => f.write_str("Opens when an attempt fails")?,
-        failures => write!(f, "Opens when {failures} attempts in a row fail")?,
-    }
-    if let Some(ratio) = breaker.failure_ratio() {
-        write!(f, ",\n  or when {ratio} of the attempts fail")?;
-    }
-    if let Some(slow) = breaker.slow_call() {
-        let (ratio, slow) = (breaker.slow_ratio(), Compact(slow));
-        write!(
-            f,
-            ",\n  or when {ratio} of the attempts succeed after {slow} or more"
-        )?;
-    }
-    f.write_str(".")?;
-    if breaker.failure_ratio().is_some() || breaker.slow_call().is_some() {
-        let attempts = Count(breaker.minimum_calls(), "attempt");
-        let window = Compact(breaker.window());
-        write!(
-            f,
-            "\n  Percentages are of the last {window}, and need {attempts} in it."
-        )?;
-    }
-    let (first, longest) = (breaker.first_break(), breaker.longest_break());
-    write!(f, "\n  Breaks for {}", Drawn(first, breaker.jitter()))?;
-    if first < longest {
-        write!(f, ", doubling up to {}", Compact(longest))?;
-    }
-    let probes = Count(breaker.probes(), "probe");
-    write!(f, ".\n  Then lets {probes} through at a time; ")?;
-    match breaker.probe_successes() {
-        1 => f.write_str("one that succeeds closes it."),
-        successes => write!(f, "{successes} successes in a row close it."),
     }
 }
 

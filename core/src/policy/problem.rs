@@ -32,6 +32,16 @@ pub enum Problem {
     NoConsecutiveFailures,
     /// The breaker's failure ratio is 0 or above 1.
     FailureRatioOutOfRange,
+    /// The breaker's multiple of what is normal is not above 1.
+    RelativeMultipleTooSmall,
+    /// The breaker's floor of relative failures is 0 or above 1.
+    RelativeFloorOutOfRange,
+    /// The breaker needs no attempts to know what is normal.
+    NoMinimumBaseline,
+    /// The breaker's baseline is zero.
+    ZeroBaseline,
+    /// The breaker's baseline is short of twice its window times the multiple.
+    BaselineTooShort,
     /// The breaker calls every success slow.
     ZeroSlowThreshold,
     /// The breaker's slow ratio is 0 or above 1.
@@ -56,7 +66,7 @@ pub enum Problem {
 
 impl Problem {
     /// Every problem, in the order of reports.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::NoAttempts,
         Self::ZeroDeadline,
         Self::ZeroAttemptTimeout,
@@ -65,6 +75,11 @@ impl Problem {
         Self::ThrottledBaseAboveMaximum,
         Self::NoConsecutiveFailures,
         Self::FailureRatioOutOfRange,
+        Self::RelativeMultipleTooSmall,
+        Self::RelativeFloorOutOfRange,
+        Self::NoMinimumBaseline,
+        Self::ZeroBaseline,
+        Self::BaselineTooShort,
         Self::ZeroSlowThreshold,
         Self::SlowRatioOutOfRange,
         Self::NoMinimumCalls,
@@ -104,6 +119,21 @@ impl Problem {
             }
             Self::FailureRatioOutOfRange => {
                 "the breaker's failure ratio is 0 or above 100%, so it would open at once or never: take a share between, such as 50%"
+            }
+            Self::RelativeMultipleTooSmall => {
+                "the breaker's multiple of what is normal is not above 1, so it would open at normal failures: take some such as 5"
+            }
+            Self::RelativeFloorOutOfRange => {
+                "the breaker's floor of relative failures is 0 or above 100%, so it would open at next to none or never: take a share such as 5%"
+            }
+            Self::NoMinimumBaseline => {
+                "the breaker needs 0 attempts to know what is normal, and nothing tells it nothing: make it at least 1, better 100"
+            }
+            Self::ZeroBaseline => {
+                "the breaker's baseline is zero, so it never knows what is normal: give it some minutes"
+            }
+            Self::BaselineTooShort => {
+                "the breaker's baseline is too short, so a slow rise becomes normal before it opens: make it twice the window times the multiple"
             }
             Self::ZeroSlowThreshold => {
                 "the breaker calls a success slow from zero on, so all are slow: set the threshold above the normal latency"

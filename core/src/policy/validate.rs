@@ -118,6 +118,7 @@ impl Breaker {
                 Problem::FailureRatioOutOfRange,
                 matches!(self.failure_ratio(), Some(ratio) if !is_share(ratio)),
             )
+            .and(self.validate_relative_failures())
             .with(
                 Problem::ZeroSlowThreshold,
                 matches!(self.slow_call(), Some(span) if span.is_zero()),
@@ -137,6 +138,25 @@ impl Breaker {
             .with(
                 Problem::ProbeSuccessesOutOfRange,
                 !matches!(self.probe_successes(), 1..=255),
+            )
+            .into_result()
+    }
+
+    const fn validate_relative_failures(&self) -> Result<(), Problems> {
+        let (Some(law), Some(baseline)) = (self.relative_failures(), self.baseline()) else {
+            return Ok(());
+        };
+        let multiple = law.multiple();
+        let is_multiple = multiple.as_ppm() > Ratio::ONE.as_ppm();
+        let twice = nanos(self.window()).saturating_mul(2);
+        Problems::NONE
+            .with(Problem::RelativeMultipleTooSmall, !is_multiple)
+            .with(Problem::RelativeFloorOutOfRange, !is_share(law.floor()))
+            .with(Problem::NoMinimumBaseline, law.minimum_baseline() == 0)
+            .with(Problem::ZeroBaseline, baseline.is_zero())
+            .with(
+                Problem::BaselineTooShort,
+                is_multiple && !baseline.is_zero() && !multiple.is_reached(nanos(baseline), twice),
             )
             .into_result()
     }
@@ -229,7 +249,7 @@ struct Text {
 
 impl Text {
     /// Holds every problem at once, which a test makes sure of.
-    const ROOM: usize = 2_560;
+    const ROOM: usize = 3_200;
     const EMPTY: Self = Self {
         bytes: [0; Self::ROOM],
         len: 0,

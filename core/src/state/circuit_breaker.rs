@@ -17,6 +17,7 @@ use evidence::{Evidence, is_slow};
 use permit::{Permit, Refusal, Transition};
 
 use crate::breaker_state::BreakerState;
+use crate::math::ratio::Ratio;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::breaker::Breaker;
 use crate::time::Instant;
@@ -166,6 +167,16 @@ impl<M: Memory> CircuitBreaker<M> {
             .then(|| left.min(self.nominal(word)))
     }
 
+    /// Returns the share of failures that is normal, once that is known.
+    ///
+    /// It is that of the baseline before the window, whatever the breaker did
+    /// meanwhile; `None` without [`Breaker::relative_failures`], as long as
+    /// that has seen too few attempts, and after a pause as long as the baseline.
+    #[must_use]
+    pub fn normal_failure_rate(&self, now: Instant) -> Option<Ratio> {
+        self.evidence.normal_failure_rate(now)
+    }
+
     /// Tells whether it only observes, see [`CircuitBreaker::observe`].
     #[must_use]
     pub fn is_observing(&self) -> bool {
@@ -199,10 +210,18 @@ impl<M: Memory> CircuitBreaker<M> {
     }
 
     /// Closes it, forgets failures and growth, and ends manual control.
+    ///
+    /// What is normal it still knows.
     pub fn reset(&self) {
         // First: nobody may open a closed breaker on failures before the reset.
         self.forget();
         self.command(|word| word.closed().unobserved());
+    }
+
+    /// As [`CircuitBreaker::reset`], and forgets what is normal.
+    pub(in crate::state) fn start_afresh(&self) {
+        self.evidence.forget_all();
+        self.reset();
     }
 
     fn word(&self) -> Control {

@@ -170,7 +170,7 @@ impl<M: Memory> Dependency<M> {
     /// Starts the guard's own parts afresh; shared ones stay as they are.
     pub fn reset(&self) {
         if let Some(breaker) = self.breaker.own() {
-            breaker.reset();
+            breaker.start_afresh();
         }
         if let Some(budget) = self.budget.own() {
             budget.reset();

@@ -46,7 +46,7 @@ fn is_expected(law: &RelativeTrip, recent: (u64, u64), normal: (u64, u64)) -> bo
         && n >= u128::from(law.minimum_calls)
         && bn >= u128::from(law.minimum_baseline.max(1))
         && f * 1_000_000 >= n * u128::from(law.floor.as_ppm())
-        && f * bn * 1_000_000 >= bf * n * u128::from(law.multiple.as_ppm())
+        && (f == n || f * bn * 1_000_000 >= bf * n * u128::from(law.multiple.as_ppm()))
         && (z == 0 || f * bn >= n * bf && excess * excess >= z * z * bn * (n * bf + bn))
 }
 
@@ -133,6 +133,16 @@ fn five_deviations_are_the_edge() {
     let law = LAW.with_multiple(Ratio::ONE).with_floor(Ratio::ZERO);
     assert!(!law.is_met(counts(22, 800), normal));
     assert!(law.is_met(counts(23, 800), normal));
+}
+
+// core-07.12
+#[test]
+fn a_multiple_above_all_asks_for_all() {
+    let normal = counts(300, 1_000);
+    assert!(!LAW.is_met(counts(39, 40), normal));
+    assert!(LAW.is_met(counts(40, 40), normal));
+    let nearly_always = counts(900, 1_000);
+    assert!(!LAW.is_met(counts(40, 40), nearly_always), "chance");
 }
 
 #[test]

@@ -2,7 +2,9 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::*;
+use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::{Backoff, Jitter};
+use crate::policy::breaker::Breaker;
 use crate::policy::budget::Budget;
 use crate::policy::problem::Problem;
 use proptest::prelude::*;
@@ -262,8 +264,10 @@ fn live_parts_are_described() {
         "\
 Opens when 5 attempts in a row fail,
 or when 50% of the attempts fail,
+or when 5% or more of the attempts fail, 5x what is normal and more than chance,
 or when 80% of the attempts succeed after 2s or more.
 Percentages are of the last 30s, and need 20 attempts in it.
+Normal is what the 5m before showed, given 100 attempts in it.
 Breaks for 7.5s to 15s, doubling up to 2m.
 Then lets 1 probe through at a time; 2 successes in a row close it.
 Now closed.
@@ -272,6 +276,34 @@ Shared with other guards."
     assert!(
         section(&explained, "Retry budget")
             .ends_with("Spent now: 12.5%.\nShared with other guards.")
+    );
+}
+
+#[test]
+fn a_breaker_says_what_it_calls_normal() {
+    let explained = |breaker| {
+        let policy = Policy::DEFAULT.with_breaker(breaker);
+        section(&policy.explain(), "Breaker")
+    };
+    let breaks = "Breaks for 7.5s to 15s, doubling up to 2m.\n\
+        Then lets 1 probe through at a time; 2 successes in a row close it.";
+    assert_eq!(
+        explained(Breaker::DEFAULT.without_relative_failures()),
+        std::format!("Opens when 5 attempts in a row fail.\n{breaks}")
+    );
+    let law = RelativeTrip::DEFAULT
+        .with_multiple(Ratio::percent(250))
+        .with_minimum(50, 1)
+        .with_deviations(0);
+    assert_eq!(
+        explained(Breaker::DEFAULT.with_relative_failures(law, secs(601))),
+        std::format!(
+            "Opens when 5 attempts in a row fail,\n\
+             or when 5% or more of the attempts fail, 2.5x what is normal.\n\
+             Percentages are of the last 30s, and need 20 attempts in it.\n\
+             Normal is what the 10.02m before showed, given 1 attempt in it;\n\
+             it is compared with no fewer than 50.\n{breaks}"
+        )
     );
 }
 

@@ -2,6 +2,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::math::ratio::Ratio;
+use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::Jitter;
 
 const ZERO: Duration = Duration::ZERO;
@@ -197,6 +198,39 @@ fn an_impossible_breaker_is_refused() {
         .with_probes(255, 255)
         .with_failure_ratio(Ratio::ONE);
     assert_problems(huge.validate(), []);
+}
+
+// core-07.25, R-11
+#[test]
+fn an_impossible_baseline_is_refused() {
+    let law = RelativeTrip::DEFAULT;
+    let with = |law, secs_of_baseline| {
+        let breaker = Breaker::DEFAULT.with_relative_failures(law, secs(secs_of_baseline));
+        breaker.validate()
+    };
+    for one in [Ratio::ZERO, Ratio::ONE] {
+        let law = law.with_multiple(one);
+        assert_problems(with(law, 300), [Problem::RelativeMultipleTooSmall]);
+    }
+    for floor in [Ratio::ZERO, Ratio::ppm(1_000_001)] {
+        let law = law.with_floor(floor);
+        assert_problems(with(law, 300), [Problem::RelativeFloorOutOfRange]);
+    }
+    assert_problems(
+        with(law.with_minimum(20, 0), 300),
+        [Problem::NoMinimumBaseline],
+    );
+    assert_problems(with(law, 0), [Problem::ZeroBaseline]);
+    assert_problems(with(law, 299), [Problem::BaselineTooShort]);
+    assert_problems(with(law, 300), []);
+    let ten = law.with_multiple(Ratio::times(10));
+    assert_problems(with(ten, 300), [Problem::BaselineTooShort]);
+    assert_problems(with(ten, 600), []);
+    assert_problems(Breaker::REFERENCE.validate(), []);
+    for window in [60, 420] {
+        let breaker = Breaker::DEFAULT.with_window(secs(window), 20);
+        assert_problems(breaker.validate(), []);
+    }
 }
 
 //

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use crate::math::rolling_counts::RollingCounts;
+use crate::math::rate_window::RateWindow;
+use crate::math::ratio::Ratio;
+use crate::math::significance::RelativeTrip;
 use crate::memory::{Memory, Word};
 use crate::policy::breaker::Breaker;
 use crate::time::Instant;
@@ -13,14 +15,24 @@ use crate::time::Instant;
 /// time, while admission only reads there.
 pub(super) struct Evidence<M: Memory> {
     consecutive: M::U32,
-    window: RollingCounts<M>,
+    /// What failed of late, and what is normal.
+    window: RateWindow<M>,
+    /// Worked out once: it takes divisions, and every success asks for it.
+    law: Option<RelativeTrip>,
 }
 
 impl<M: Memory> Evidence<M> {
     pub(super) const fn new(settings: &Breaker) -> Self {
         Self {
             consecutive: M::U32::ZERO,
-            window: RollingCounts::new(settings.window()),
+            window: RateWindow::new(
+                settings.window(),
+                match settings.baseline() {
+                    Some(baseline) => baseline,
+                    None => settings.window(),
+                },
+            ),
+            law: settings.relative_failures(),
         }
     }
 
@@ -36,7 +48,7 @@ impl<M: Memory> Evidence<M> {
         failed: bool,
         slow: bool,
     ) -> bool {
-        let has_window = has_window(settings);
+        let has_window = self.has_window(settings);
         if has_window {
             self.window.record(now, failed, slow);
         }
@@ -53,7 +65,7 @@ impl<M: Memory> Evidence<M> {
     }
 
     fn is_window_bad(&self, settings: &Breaker, now: Instant) -> bool {
-        let counts = self.window.totals(now);
+        let counts = self.window.trip(now);
         let total = counts.total();
         if total < u64::from(settings.minimum_calls()) {
             return false;
@@ -63,17 +75,41 @@ impl<M: Memory> Evidence<M> {
             .is_some_and(|ratio| ratio.is_reached(counts.failures(), total));
         let slow = settings.slow_call().is_some()
             && settings.slow_ratio().is_reached(counts.slow(), total);
-        failing || slow
+        let is_abnormal = || {
+            self.law
+                .is_some_and(|law| law.is_met(counts, self.window.baseline(now)))
+        };
+        failing || slow || is_abnormal()
     }
 
-    /// Forgets everything.
+    /// Returns the share of failures that is normal, once that is known.
+    pub(super) fn normal_failure_rate(&self, now: Instant) -> Option<Ratio> {
+        let law = self.law?;
+        let normal = self.window.baseline(now);
+        if normal.total() < law.minimum_baseline().into() {
+            return None;
+        }
+        normal.failure_ratio()
+    }
+
+    /// Forgets everything but what is normal.
     ///
     /// An outcome that is being counted just now may survive.
     pub(super) fn forget(&self, settings: &Breaker) {
         self.consecutive.store(0);
-        if has_window(settings) {
-            self.window.clear();
+        if self.has_window(settings) {
+            self.window.forget_trip();
         }
+    }
+
+    /// Forgets what is normal, too.
+    pub(super) fn forget_all(&self) {
+        self.consecutive.store(0);
+        self.window.forget();
+    }
+
+    const fn has_window(&self, settings: &Breaker) -> bool {
+        self.law.is_some() || settings.failure_ratio().is_some() || settings.slow_call().is_some()
     }
 }
 
@@ -82,8 +118,4 @@ pub(super) fn is_slow(settings: &Breaker, took: Duration) -> bool {
     settings
         .slow_call()
         .is_some_and(|threshold| took >= threshold)
-}
-
-const fn has_window(settings: &Breaker) -> bool {
-    settings.failure_ratio().is_some() || settings.slow_call().is_some()
 }

@@ -86,7 +86,7 @@ fn extreme_durations_saturate() {
             FRAGILE
                 .with_break(forever, forever)
                 .with_window(forever, 1)
-                .with_slow_calls(forever, crate::math::ratio::Ratio::ONE)
+                .with_slow_calls(forever, Ratio::ONE)
                 .with_jitter(jitter),
         );
         let permit = breaker.admit(secs(1)).expect("it admits");
