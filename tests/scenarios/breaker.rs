@@ -297,8 +297,8 @@ fn failures_above_the_normal_share_open() {
         };
         told(&stage.heard).contains("BreakerOpened")
     });
-    // Seven failures: 0.6 were to be expected.
-    assert_eq!(opened, Some(18));
+    // Eight failures: 0.6 were to be expected.
+    assert_eq!(opened, Some(21));
     assert!(normal().is_some_and(|share| share < Ratio::percent(2)));
     stage.guard.reset();
     assert_eq!(normal(), None);

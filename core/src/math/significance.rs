@@ -9,7 +9,7 @@ use crate::math::rolling_counts::Counts;
 /// least [`RelativeTrip::floor`] of the calls failed, and at least
 /// [`RelativeTrip::multiple`] of the normal share, or all of them where that is
 /// more than all; and the failures exceed the expected number `mu` by so many
-/// times `sqrt(mu + 1)`.
+/// times the deviation that chance gives both, the window and the baseline.
 ///
 /// ```
 /// use core::time::Duration;
@@ -158,11 +158,13 @@ impl Share {
             )
     }
 
-    /// Tells whether `part >= mu + deviations * sqrt(mu + 1)`, where `mu` is
-    /// `whole * normal.part / normal.whole`.
+    /// Tells whether `part >= mu + deviations * sqrt(mu + 1 + v)`, where `mu` is
+    /// `whole * normal.part / normal.whole` and `v` what chance in the normal
+    /// share adds: `whole^2 * (normal.part + 1) / normal.whole^2`.
     ///
     /// Squared and multiplied out, so there is neither root nor division. The
-    /// one below the root keeps a normal share of zero from convicting at once.
+    /// ones keep a normal share of zero, which may be luck, from convicting at
+    /// once. Without `v` a young process convicts by the luck of its first calls.
     const fn is_significant(self, deviations: u8, normal: Self) -> bool {
         if deviations == 0 {
             return true;
@@ -172,8 +174,13 @@ impl Share {
         let Some(excess) = seen.checked_sub(expected) else {
             return false;
         };
-        let variance =
+        let of_recent =
             (expected.saturating_add(normal.whole) as u128).saturating_mul(normal.whole as u128);
+        let whole = self.whole as u128;
+        let of_normal = whole
+            .saturating_mul(whole)
+            .saturating_mul(normal.part.saturating_add(1) as u128);
+        let variance = of_recent.saturating_add(of_normal);
         let squares = (deviations as u128).saturating_mul(deviations as u128);
         (excess as u128).saturating_mul(excess as u128) >= variance.saturating_mul(squares)
     }

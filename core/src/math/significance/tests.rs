@@ -47,7 +47,9 @@ fn is_expected(law: &RelativeTrip, recent: (u64, u64), normal: (u64, u64)) -> bo
         && bn >= u128::from(law.minimum_baseline.max(1))
         && f * 1_000_000 >= n * u128::from(law.floor.as_ppm())
         && (f == n || f * bn * 1_000_000 >= bf * n * u128::from(law.multiple.as_ppm()))
-        && (z == 0 || f * bn >= n * bf && excess * excess >= z * z * bn * (n * bf + bn))
+        && (z == 0
+            || f * bn >= n * bf
+                && excess * excess >= z * z * (bn * (n * bf + bn) + n * n * (bf + 1)))
 }
 
 const LAW: RelativeTrip = RelativeTrip::DEFAULT;
@@ -128,11 +130,18 @@ fn each_condition_can_acquit() {
 
 #[test]
 fn five_deviations_are_the_edge() {
-    // mu is 8, so the edge lies at 8 + 5 * 3.
+    // mu is 8, and 800^2 * 11 / 1000^2 is 7.04: 8 + 5 * sqrt(9 + 7.04) is 28.02.
     let normal = counts(10, 1_000);
     let law = LAW.with_multiple(Ratio::ONE).with_floor(Ratio::ZERO);
-    assert!(!law.is_met(counts(22, 800), normal));
-    assert!(law.is_met(counts(23, 800), normal));
+    assert!(!law.is_met(counts(28, 800), normal));
+    assert!(law.is_met(counts(29, 800), normal));
+}
+
+#[test]
+fn a_lucky_start_is_not_normal() {
+    // At a steady 5 %, one failure in the first hundred is luck.
+    assert!(!LAW.is_met(counts(15, 300), counts(1, 100)));
+    assert!(LAW.is_met(counts(15, 300), counts(10, 3_000)));
 }
 
 // core-07.12

@@ -45,9 +45,9 @@ fn two_failures_are_chance_unless_asked() {
     assert_eq!(opens_after(&reference(), after(18)), Some(20));
     assert_eq!(opens_after(&reference(), after(18).take(19)), None);
     assert_eq!(opens_after(&reference(), after(19).take(20)), None);
-    // Five deviations above none are five.
+    // Five deviations above none, which may be luck, are a little over five.
     let breaker = experienced(RELATIVE, 1_000, Ratio::ZERO);
-    assert_eq!(opens_after(&breaker, after(18)), Some(23));
+    assert_eq!(opens_after(&breaker, after(18)), Some(24));
 }
 
 // core-07.12
