@@ -9,6 +9,8 @@ use crate::policy::budget::Budget;
 use crate::policy::problem::Problem;
 use proptest::prelude::*;
 
+mod warnings;
+
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
@@ -349,105 +351,6 @@ fn load_without_a_budget_is_unbounded() {
 }
 
 #[test]
-fn presets_give_no_warning() {
-    assert_eq!(warnings(Policy::DEFAULT), []);
-    assert_eq!(warnings(Policy::NONE), []);
-    assert_eq!(warnings(Policy::DEFAULT.with_breaker(Breaker::DEFAULT)), []);
-    assert_eq!(warnings(Policy::DEFAULT.with_attempts(1)), []);
-}
-
-//
-#[test]
-fn a_hot_loop_is_warned_of() {
-    let policy = Policy::DEFAULT.with_backoff(Backoff::NONE);
-    assert_eq!(warnings(policy), [Warning::RetriesWithoutWait]);
-    assert_eq!(warnings(policy.with_attempts(1)), []);
-}
-
-#[test]
-fn pointless_settings_are_warned_of() {
-    let base = Policy::DEFAULT;
-    let steady = Backoff::constant(secs(10)).with_jitter(Jitter::Equal);
-    let slow = |threshold| Breaker::DEFAULT.with_slow_calls(threshold, Ratio::percent(50));
-    let cases = [
-        (
-            base.with_deadline(secs(10)),
-            Warning::TimeoutNotBelowDeadline,
-        ),
-        (
-            base.without_attempt_timeout(),
-            Warning::RetriesWithoutTimeout,
-        ),
-        (
-            base.with_backoff(Backoff::constant(secs(30))),
-            Warning::WaitsUseUpDeadline,
-        ),
-        (
-            base.with_attempts(7).with_backoff(steady),
-            Warning::WaitsUseUpDeadline,
-        ),
-        (
-            base.with_backoff(Backoff::DEFAULT.with_jitter(Jitter::None)),
-            Warning::RetriesInStep,
-        ),
-        (base.with_budget(Budget::NONE), Warning::UnlimitedRetries),
-        (
-            base.with_attempts(1)
-                .with_budget(Budget::new(Ratio::percent(20), 1)),
-            Warning::IdleBudget,
-        ),
-        (
-            base.with_breaker(Breaker::DEFAULT.with_jitter(Jitter::None)),
-            Warning::ProbesInStep,
-        ),
-        (
-            base.with_breaker(slow(secs(10))),
-            Warning::SlowCallsNeverCount,
-        ),
-    ];
-    for (policy, warning) in cases {
-        assert_eq!(warnings(policy), [warning]);
-    }
-    assert_eq!(warnings(base.with_attempts(6).with_backoff(steady)), []);
-    assert_eq!(warnings(base.with_breaker(slow(secs(9)))), []);
-    let opens = base
-        .with_budget(Budget::NONE)
-        .with_breaker(Breaker::DEFAULT);
-    assert_eq!(warnings(opens), []);
-}
-
-#[test]
-fn a_missing_seed_matters_with_jitter() {
-    let unseeded = |policy: Policy| policy.explain().unseeded().warnings().count();
-    assert_eq!(unseeded(Policy::DEFAULT), 1);
-    assert_eq!(unseeded(Policy::NONE), 0);
-    assert_eq!(unseeded(Policy::NONE.with_breaker(Breaker::DEFAULT)), 1);
-    let explained = Policy::DEFAULT.explain().unseeded();
-    assert_eq!(
-        section(&explained, "Warnings"),
-        std::format!("- {}", Warning::Unseeded)
-    );
-}
-
-proptest! {
-    #[test]
-    fn every_policy_can_be_explained(
-        attempts: u32, deadline: u64, timeout: u64, base: u64, maximum: u64, ppm: u32,
-    ) {
-        let backoff = Backoff::exponential(Duration::from_nanos(base))
-            .with_maximum(Duration::from_nanos(maximum))
-            .with_factor(Ratio::ppm(ppm));
-        let policy = Policy::DEFAULT
-            .with_attempts(attempts)
-            .with_deadline(Duration::from_nanos(deadline))
-            .with_attempt_timeout(Duration::from_nanos(timeout))
-            .with_backoff(backoff);
-        prop_assert!(!policy.explain().to_string().is_empty());
-        prop_assert!(policy.explain().worst_case() <= policy.deadline());
-    }
-}
-
-#[test]
 fn a_breaker_that_lets_all_through_promises_nothing() {
     let policy = Policy::DEFAULT
         .with_budget(Budget::NONE)
@@ -462,19 +365,4 @@ fn a_breaker_that_lets_all_through_promises_nothing() {
         assert!(text.contains("for as long as it lasts"), "{text}");
         assert!(!text.contains("A refusal"), "{text}");
     }
-}
-
-#[test]
-fn a_shared_budget_shows_with_one_attempt() {
-    let budget = Budget::REFERENCE.with_burst(7);
-    let policy = Policy::DEFAULT.with_attempts(1).with_budget(budget);
-    assert!(
-        policy
-            .explain()
-            .warnings()
-            .any(|it| it == Warning::IdleBudget)
-    );
-    let shared = policy.explain().with_shared_budget();
-    assert!(!shared.warnings().any(|it| it == Warning::IdleBudget));
-    assert!(section(&shared, "Retry budget").ends_with("Shared with other guards."));
 }
