@@ -4,10 +4,14 @@
 //! a Cargo feature: features unify across crates and would change the types of
 //! somebody else.
 
+pub(crate) mod profile;
+
 use core::cell::Cell;
 use core::fmt::Debug;
+use core::marker::PhantomData;
 
 use portable_atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use profile::{Profile, Server};
 
 /// A kind of memory for live state.
 ///
@@ -32,6 +36,8 @@ pub trait Memory: Debug + 'static {
     type U32: Word<u32>;
     /// A word of 64 bits.
     type U64: Word<u64>;
+    /// The size of each window of latencies.
+    type Profile: Profile;
 }
 
 /// A word that holds a number and is written through a shared reference.
@@ -60,28 +66,33 @@ pub trait Word<T>: Debug + Sized + 'static {
 }
 
 /// Atomics: state that threads share.
+///
+/// With [`Server`] each window of latencies takes 2 KiB; a guard has one, so
+/// has a breaker, and one more hedges. `Shared<Unmeasured>` has none.
 #[derive(Clone, Copy, Debug)]
-pub struct Shared;
+pub struct Shared<P: Profile = Server>(PhantomData<P>);
 
 /// Cells: state of one thread, or inside one critical section a call.
 ///
 /// On a chip without compare-and-swap this is many times cheaper than
 /// emulating each atomic.
 #[derive(Clone, Copy, Debug)]
-pub struct Local;
+pub struct Local<P: Profile = Server>(PhantomData<P>);
 
-impl Memory for Shared {
+impl<P: Profile> Memory for Shared<P> {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
     type U32 = AtomicU32;
     type U64 = AtomicU64;
+    type Profile = P;
 }
 
-impl Memory for Local {
+impl<P: Profile> Memory for Local<P> {
     type U8 = Cell<u8>;
     type U16 = Cell<u16>;
     type U32 = Cell<u32>;
     type U64 = Cell<u64>;
+    type Profile = P;
 }
 
 macro_rules! words {

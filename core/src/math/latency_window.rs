@@ -13,9 +13,9 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::math::cells;
-use crate::math::profile::{Counter, Grid, Profile, Server};
 use crate::math::quantile::{Answer, Latency, Quantile};
 use crate::math::slices::Slices;
+use crate::memory::profile::{Counter, Grid, Profile, Server};
 use crate::memory::{Memory, Shared, Word};
 use crate::time::{Instant, nanos};
 
@@ -62,8 +62,9 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
             let (slices, width) = (P::Cells::<M>::SLICES, P::Cells::<M>::WIDTH);
             assert!(slices > 0 && slices <= MOST_SLICES, "from 1 to 7 slices");
             assert!(
-                width > 0 && width <= cells::CELLS.saturating_sub(P::FIRST as usize),
-                "at least one cell, at most up to the 256th"
+                (width > 0) == P::MEASURES
+                    && width <= cells::CELLS.saturating_sub(P::FIRST as usize),
+                "at least one cell if it measures, at most up to the 256th"
             );
         }
         Self {
@@ -82,6 +83,9 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
 
     /// Counts a call that took so many nanoseconds.
     pub fn record_nanos(&self, now: Instant, took: u64) {
+        if !P::MEASURES {
+            return;
+        }
         let now = now.as_nanos();
         if self.slices.is_over(now, self.end.load()) {
             self.rotate(now);
@@ -98,6 +102,9 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
     /// one is new.
     #[must_use]
     pub fn quantile(&self, now: Instant, tracked: &Quantile<M>) -> Option<Latency> {
+        if !P::MEASURES {
+            return None;
+        }
         let now = now.as_nanos();
         let answer = tracked.answer();
         if answer.holds(now, self.slices.length() >> 3) {

@@ -4,7 +4,6 @@ pub(crate) mod bucket;
 pub(crate) mod cells;
 pub(crate) mod growth;
 pub(crate) mod latency_window;
-pub(crate) mod profile;
 pub(crate) mod quantile;
 pub(crate) mod random;
 pub(crate) mod rate_window;

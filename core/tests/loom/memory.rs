@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use loom::model::Builder;
 use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use steadfast_core::{Memory, Word};
+use steadfast_core::{Memory, Unmeasured, Word};
 
 /// Memory of a model.
 ///
@@ -18,6 +18,7 @@ impl Memory for LoomMemory {
     type U16 = Lazy<AtomicU16>;
     type U32 = Lazy<AtomicU32>;
     type U64 = Lazy<AtomicU64>;
+    type Profile = Unmeasured;
 }
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::math::profile::Chip;
 use crate::math::random::random;
 use crate::math::ratio::Ratio;
 use crate::memory::Local;
+use crate::memory::profile::Chip;
 
 mod decimation;
 mod exact;
@@ -242,6 +242,7 @@ impl Memory for Meter {
     type U16 = Metered<<Local as Memory>::U16>;
     type U32 = <Local as Memory>::U32;
     type U64 = <Local as Memory>::U64;
+    type Profile = Server;
 }
 
 std::thread_local! {

@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use super::*;
-use crate::math::profile::Wide;
+use crate::memory::profile::Wide;
 
 /// Counts of 32 bits in the same slices.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::math::profile::Wide;
+use crate::memory::profile::Wide;
 
 /// Every sample of the live slices, the current slice last.
 #[derive(Default)]

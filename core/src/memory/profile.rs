@@ -7,7 +7,7 @@ use crate::memory::{Memory, Word};
 /// The size of a latency window: its cells, slices and counters.
 ///
 /// A type, not a Cargo feature, so that one program may use several. There are
-/// [`Server`] and [`Chip`]; this one counts from 1 ms to 1 s in 240 bytes.
+/// [`Server`], [`Chip`] and [`Unmeasured`]; this one counts from 1 ms to 1 s in 240 bytes.
 ///
 /// ```
 /// use core::time::Duration;
@@ -36,6 +36,8 @@ pub trait Profile: Debug + 'static {
     /// 2 to the power of `n`. What is shorter counts as this cell, what is too
     /// long as the last.
     const FIRST: u8;
+    /// Whether there are any cells.
+    const MEASURES: bool = true;
 }
 
 /// All latencies from 1 µs to 73 min, in 2 KiB.
@@ -72,6 +74,31 @@ pub struct Chip;
 impl Profile for Chip {
     type Cells<M: Memory> = [[Narrow<M>; 128]; 3];
     const FIRST: u8 = 64;
+}
+
+/// No latencies: a guard that must be small, and whose bounds are all constants.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{Instant, LatencyWindow, Quantile, Ratio, Shared, Unmeasured};
+///
+/// type Memory = Shared<Unmeasured>;
+///
+/// static WINDOW: LatencyWindow<Memory, Unmeasured> =
+///     LatencyWindow::new(Duration::from_secs(30));
+/// static MEDIAN: Quantile<Memory> = Quantile::new(Ratio::percent(50), 1);
+/// assert!(size_of_val(&WINDOW) <= 40);
+///
+/// WINDOW.record(Instant::ZERO, Duration::from_millis(1));
+/// assert_eq!(WINDOW.quantile(Instant::ZERO, &MEDIAN), None);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Unmeasured;
+
+impl Profile for Unmeasured {
+    type Cells<M: Memory> = [[Narrow<M>; 0]; 1];
+    const FIRST: u8 = 0;
+    const MEASURES: bool = false;
 }
 
 /// A counter of 8 bits, for windows that few threads share.
