@@ -11,7 +11,7 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 
 use portable_atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use profile::{Profile, Server};
+use profile::{Profile, Server, Unmeasured};
 
 /// A kind of memory for live state.
 ///
@@ -79,6 +79,29 @@ pub struct Shared<P: Profile = Server>(PhantomData<P>);
 #[derive(Clone, Copy, Debug)]
 pub struct Local<P: Profile = Server>(PhantomData<P>);
 
+/// No words: what is written is forgotten, and everything reads zero.
+///
+/// Stands where a type has live state that this program does not use.
+///
+/// ```
+/// use steadfast_core::{Memory, Nowhere, Word};
+///
+/// let word = <Nowhere as Memory>::U64::ZERO;
+/// word.store(7);
+/// assert_eq!(word.load(), 0);
+/// assert_eq!(size_of_val(&word), 0);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Nowhere;
+
+impl Memory for Nowhere {
+    type U8 = ();
+    type U16 = ();
+    type U32 = ();
+    type U64 = ();
+    type Profile = Unmeasured;
+}
+
 impl<P: Profile> Memory for Shared<P> {
     type U8 = AtomicU8;
     type U16 = AtomicU16;
@@ -117,6 +140,27 @@ macro_rules! words {
             }
             fn fetch_sub(&self, value: $number) -> $number {
                 Self::fetch_sub(self, value, Ordering::AcqRel)
+            }
+        }
+
+        impl Word<$number> for () {
+            const ZERO: Self = ();
+
+            fn load(&self) -> $number {
+                0
+            }
+            fn store(&self, _: $number) {}
+            fn swap(&self, _: $number) -> $number {
+                0
+            }
+            fn compare_exchange(&self, current: $number, _: $number) -> Result<$number, $number> {
+                if current == 0 { Ok(0) } else { Err(0) }
+            }
+            fn fetch_add(&self, _: $number) -> $number {
+                0
+            }
+            fn fetch_sub(&self, _: $number) -> $number {
+                0
             }
         }
 

@@ -13,6 +13,7 @@ const ROWS: [&[&str]; 6] = [
         "reason",
         "classify",
         "event",
+        "lanes",
         "listener",
         "breaker_state",
     ],

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::measured_base::MeasuredBase;
 use crate::math::growth::grown;
 use crate::math::random::scale_span;
 use crate::math::ratio::Ratio;
@@ -73,11 +74,13 @@ impl Jitter {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Backoff {
-    transient_base: Duration,
-    throttled_base: Duration,
+    // In nanoseconds, which keeps a policy and its error small.
+    transient_base: u64,
+    throttled_base: u64,
+    maximum: u64,
     factor: Ratio,
-    maximum: Duration,
     jitter: Jitter,
+    measured_base: Option<MeasuredBase>,
 }
 
 impl Backoff {
@@ -92,11 +95,12 @@ impl Backoff {
     /// an outage's and belongs to a breaker. Full jitter, since only that
     /// takes callers apart that failed at the same moment.
     pub const DEFAULT: Self = Self {
-        transient_base: Duration::from_millis(100),
-        throttled_base: Duration::from_secs(1),
+        transient_base: nanos(Duration::from_millis(100)),
+        throttled_base: nanos(Duration::from_secs(1)),
+        maximum: nanos(Duration::from_secs(30)),
         factor: Ratio::times(2),
-        maximum: Duration::from_secs(30),
         jitter: Jitter::Full,
+        measured_base: None,
     };
 
     /// Makes a wait that doubles from `transient_base`, ten times that if
@@ -106,8 +110,8 @@ impl Backoff {
     #[must_use]
     pub const fn exponential(transient_base: Duration) -> Self {
         Self {
-            transient_base,
-            throttled_base: ten_times(transient_base),
+            transient_base: nanos(transient_base),
+            throttled_base: ten_times(nanos(transient_base)),
             ..Self::DEFAULT
         }
     }
@@ -143,10 +147,10 @@ impl Backoff {
     #[must_use]
     pub const fn constant(delay: Duration) -> Self {
         Self {
-            transient_base: delay,
-            throttled_base: delay,
+            transient_base: nanos(delay),
+            throttled_base: nanos(delay),
+            maximum: nanos(delay),
             factor: Ratio::ONE,
-            maximum: delay,
             ..Self::DEFAULT
         }
     }
@@ -156,8 +160,8 @@ impl Backoff {
     #[must_use]
     pub const fn with_bases(self, transient: Duration, throttled: Duration) -> Self {
         Self {
-            transient_base: transient,
-            throttled_base: throttled,
+            transient_base: nanos(transient),
+            throttled_base: nanos(throttled),
             ..self
         }
     }
@@ -176,7 +180,10 @@ impl Backoff {
     /// [`Duration::MAX`] is no bound.
     #[must_use]
     pub const fn with_maximum(self, maximum: Duration) -> Self {
-        Self { maximum, ..self }
+        Self {
+            maximum: nanos(maximum),
+            ..self
+        }
     }
 
     /// Returns the rule with another jitter.
@@ -185,16 +192,48 @@ impl Backoff {
         Self { jitter, ..self }
     }
 
+    /// Returns the rule with the first wait after a transient failure measured.
+    ///
+    /// Until enough is known the constant holds. What was throttled waits as
+    /// before.
+    #[must_use]
+    pub const fn with_measured_base(self, law: MeasuredBase) -> Self {
+        Self {
+            measured_base: Some(law),
+            ..self
+        }
+    }
+
+    /// Returns how the first wait after a transient failure is measured, if so.
+    #[must_use]
+    pub const fn measured_base(&self) -> Option<MeasuredBase> {
+        self.measured_base
+    }
+
+    /// Returns the rule as it is where a normal call takes `normal`.
+    ///
+    /// The same rule where nothing is measured.
+    #[must_use]
+    pub const fn measured(self, normal: Duration) -> Self {
+        match self.measured_base {
+            Some(law) => Self {
+                transient_base: nanos(law.base(normal, self.transient_base())),
+                ..self
+            },
+            None => self,
+        }
+    }
+
     /// Returns the first wait after a transient failure.
     #[must_use]
     pub const fn transient_base(&self) -> Duration {
-        self.transient_base
+        span(self.transient_base)
     }
 
     /// Returns the first wait after a throttled failure.
     #[must_use]
     pub const fn throttled_base(&self) -> Duration {
-        self.throttled_base
+        span(self.throttled_base)
     }
 
     /// Returns the growth from attempt to attempt.
@@ -206,7 +245,7 @@ impl Backoff {
     /// Returns the longest wait; [`Duration::MAX`] is no bound.
     #[must_use]
     pub const fn maximum(&self) -> Duration {
-        self.maximum
+        span(self.maximum)
     }
 
     /// Returns the jitter.
@@ -232,8 +271,8 @@ impl Backoff {
             Kind::Throttled => self.throttled_base,
             _ => self.transient_base,
         };
-        let wait = grown(nanos(base), self.factor, number.saturating_sub(2));
-        let longest = nanos(self.maximum);
+        let wait = grown(base, self.factor, number.saturating_sub(2));
+        let longest = self.maximum;
         Duration::from_nanos(if wait < longest { wait } else { longest })
     }
 
@@ -256,7 +295,7 @@ impl Backoff {
     /// ```
     #[must_use]
     pub const fn delay(&self, number: u32, previous: Verdict, draw: u32) -> Option<Duration> {
-        let longest = nanos(self.maximum);
+        let longest = self.maximum;
         if longest == 0 {
             return Some(Duration::ZERO);
         }
@@ -269,9 +308,8 @@ impl Backoff {
 
     /// Tells whether the throttled base is the one its constructor chose.
     pub(crate) const fn throttled_follows_transient(&self) -> bool {
-        let throttled = nanos(self.throttled_base);
-        throttled == nanos(self.transient_base)
-            || throttled == nanos(ten_times(self.transient_base))
+        self.throttled_base == self.transient_base
+            || self.throttled_base == ten_times(self.transient_base)
     }
 }
 
@@ -281,7 +319,15 @@ impl Default for Backoff {
     }
 }
 
-const fn ten_times(base: Duration) -> Duration {
+/// What is above 584 years is for ever.
+const fn span(nanos: u64) -> Duration {
+    match nanos {
+        u64::MAX => Duration::MAX,
+        nanos => Duration::from_nanos(nanos),
+    }
+}
+
+const fn ten_times(base: u64) -> u64 {
     base.saturating_mul(10)
 }
 

@@ -3,7 +3,10 @@
 pub(crate) mod backoff;
 pub(crate) mod breaker;
 pub(crate) mod budget;
+pub(crate) mod ceiling;
 pub(crate) mod explain;
+pub(crate) mod hedge;
+pub(crate) mod measured_base;
 #[expect(
     clippy::module_inception,
     reason = "the folder is about the type of that name"

@@ -5,6 +5,9 @@ use core::time::Duration;
 use super::backoff::Backoff;
 use super::breaker::Breaker;
 use super::budget::Budget;
+use super::ceiling::AttemptCeiling;
+use super::hedge::Hedge;
+use crate::time::nanos;
 
 /// Every bound of a call, as one plain value.
 ///
@@ -24,7 +27,10 @@ use super::budget::Budget;
 /// assert!(PAYMENTS.validate().is_ok());
 /// assert!(PAYMENTS.with_attempts(0).validate().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two are equal when they do the same, whether a bound was chosen or is the
+/// usual one.
+#[derive(Clone, Copy, Debug)]
 pub struct Policy {
     name: Option<&'static str>,
     attempts: u32,
@@ -33,6 +39,10 @@ pub struct Policy {
     backoff: Backoff,
     budget: Budget,
     breaker: Option<Breaker>,
+    ceiling: Ceiling,
+    hedge: Option<Hedge>,
+    history: Duration,
+    adaptive: bool,
 }
 
 impl Policy {
@@ -45,9 +55,14 @@ impl Policy {
         backoff: Backoff::NONE,
         budget: Budget::NONE,
         breaker: None,
+        ceiling: Ceiling::Usual,
+        hedge: None,
+        history: USUAL_HISTORY,
+        adaptive: false,
     };
 
-    /// Three attempts of at most 10 s within 30 s, backing off, on a budget.
+    /// Three attempts of at most 10 s within 30 s, backing off, on a budget; an
+    /// attempt that takes three times as long as it should is cut sooner.
     ///
     /// Three attempts ride out one bad replica and one unlucky moment; a fourth
     /// mostly adds load to an outage. 30 s is where interactive callers have
@@ -61,6 +76,10 @@ impl Policy {
         backoff: Backoff::DEFAULT,
         budget: Budget::DEFAULT,
         breaker: None,
+        ceiling: Ceiling::Usual,
+        hedge: None,
+        history: USUAL_HISTORY,
+        adaptive: true,
     };
 
     /// Returns the policy with a name, which events, errors and `explain` show.
@@ -118,6 +137,71 @@ impl Policy {
         }
     }
 
+    /// Returns the policy with a measured bound for each attempt.
+    ///
+    /// It only lowers the attempt timeout; without one it bounds alone.
+    /// [`Policy::DEFAULT`] has [`AttemptCeiling::DEFAULT`], for as long as its
+    /// attempt timeout is above that one's floor.
+    #[must_use]
+    pub const fn with_attempt_ceiling(self, law: AttemptCeiling) -> Self {
+        Self {
+            ceiling: Ceiling::Chosen(law),
+            ..self
+        }
+    }
+
+    /// Returns the policy with each attempt bounded by constants only.
+    #[must_use]
+    pub const fn without_attempt_ceiling(self) -> Self {
+        Self {
+            ceiling: Ceiling::Off,
+            ..self
+        }
+    }
+
+    /// Returns the policy with slow attempts raced by another copy.
+    ///
+    /// Takes a guard with room for both: `HedgedGuard`. The operation runs more
+    /// than once at a time; one that must not is called `once()`.
+    #[must_use]
+    pub const fn with_hedge(self, hedge: Hedge) -> Self {
+        Self {
+            hedge: Some(hedge),
+            ..self
+        }
+    }
+
+    /// Returns the policy without hedging.
+    #[must_use]
+    pub const fn without_hedge(self) -> Self {
+        Self {
+            hedge: None,
+            ..self
+        }
+    }
+
+    /// Returns the policy with another stretch of time that counts as recent.
+    ///
+    /// For the attempt ceiling and the measured base of the backoff, which learn
+    /// from the successes of that long; 5 min unless chosen. Breaker and hedge
+    /// have windows of their own.
+    #[must_use]
+    pub const fn with_history(self, span: Duration) -> Self {
+        Self {
+            history: span,
+            ..self
+        }
+    }
+
+    /// Returns the policy with measuring allowed or not.
+    ///
+    /// Without it no bound is measured by default, and asking for one is a
+    /// problem. The breaker has a switch of its own, as guards may share one.
+    #[must_use]
+    pub const fn with_adaptive(self, adaptive: bool) -> Self {
+        Self { adaptive, ..self }
+    }
+
     /// Returns the policy with a rule for the waits between attempts.
     #[must_use]
     pub const fn with_backoff(self, backoff: Backoff) -> Self {
@@ -172,6 +256,65 @@ impl Policy {
         self.attempt_timeout
     }
 
+    /// Returns the measured bound of each attempt, if it has one.
+    ///
+    /// Unless chosen it is [`AttemptCeiling::DEFAULT`], if measuring is allowed
+    /// and the attempt timeout is above its floor.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::Policy;
+    ///
+    /// let policy = |ms| Policy::DEFAULT.with_attempt_timeout(Duration::from_millis(ms));
+    /// assert!(policy(51).attempt_ceiling().is_some());
+    /// assert!(policy(50).attempt_ceiling().is_none());
+    /// assert!(policy(51).with_adaptive(false).attempt_ceiling().is_none());
+    /// ```
+    #[must_use]
+    pub const fn attempt_ceiling(&self) -> Option<AttemptCeiling> {
+        match self.ceiling {
+            Ceiling::Off => None,
+            Ceiling::Chosen(law) => Some(law),
+            Ceiling::Usual => match self.attempt_timeout {
+                Some(timeout)
+                    if self.adaptive && nanos(timeout) > nanos(AttemptCeiling::DEFAULT.floor()) =>
+                {
+                    Some(AttemptCeiling::DEFAULT)
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// Tells whether the attempt ceiling was asked for.
+    pub(super) const fn has_chosen_ceiling(&self) -> bool {
+        matches!(self.ceiling, Ceiling::Chosen(_))
+    }
+
+    /// Returns when a slow attempt is raced by another copy, if at all.
+    #[must_use]
+    pub const fn hedge(&self) -> Option<&Hedge> {
+        self.hedge.as_ref()
+    }
+
+    /// Returns the stretch of time that counts as recent.
+    #[must_use]
+    pub const fn history(&self) -> Duration {
+        self.history
+    }
+
+    /// Tells whether bounds may be measured.
+    #[must_use]
+    pub const fn is_adaptive(&self) -> bool {
+        self.adaptive
+    }
+
+    /// Tells whether it learns from the latencies of successes.
+    #[must_use]
+    pub const fn is_learning(&self) -> bool {
+        self.attempt_ceiling().is_some() || self.backoff.measured_base().is_some()
+    }
+
     /// Returns the rule for the waits between attempts.
     #[must_use]
     pub const fn backoff(&self) -> &Backoff {
@@ -196,6 +339,50 @@ impl Default for Policy {
         Self::DEFAULT
     }
 }
+
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            attempts,
+            deadline,
+            attempt_timeout,
+            backoff,
+            budget,
+            breaker,
+            ceiling: _,
+            hedge,
+            history,
+            adaptive,
+        } = *self;
+        name == other.name
+            && attempts == other.attempts
+            && deadline == other.deadline
+            && attempt_timeout == other.attempt_timeout
+            && backoff == other.backoff
+            && budget == other.budget
+            && breaker == other.breaker
+            && self.attempt_ceiling() == other.attempt_ceiling()
+            && hedge == other.hedge
+            && history == other.history
+            && adaptive == other.adaptive
+    }
+}
+
+impl Eq for Policy {}
+
+/// The measured bound of an attempt, as it was asked for.
+#[derive(Clone, Copy, Debug)]
+enum Ceiling {
+    /// Where it can work.
+    Usual,
+    Off,
+    Chosen(AttemptCeiling),
+}
+
+/// Long enough for a p95 from one call in fifteen seconds, short enough to follow
+/// the hours of a day.
+const USUAL_HISTORY: Duration = Duration::from_secs(300);
 
 /// "Never" has one spelling, so that equality means something.
 const fn bound(span: Duration) -> Option<Duration> {

@@ -28,6 +28,58 @@ pub enum Problem {
     TransientBaseAboveMaximum,
     /// The backoff's first wait after a throttled failure is above its longest.
     ThrottledBaseAboveMaximum,
+    /// The history is zero.
+    ZeroHistory,
+    /// The attempt ceiling's multiple is not above 1.
+    CeilingMultipleTooSmall,
+    /// The attempt ceiling's quantile is not within 50 % and 99 %.
+    CeilingQuantileOutOfRange,
+    /// The attempt ceiling needs no samples.
+    NoCeilingSamples,
+    /// The attempt ceiling's floor is zero.
+    ZeroCeilingFloor,
+    /// The attempt ceiling's floor is not below the attempt timeout.
+    CeilingFloorAboveTimeout,
+    /// The measured base's multiple is 0.
+    ZeroBaseMultiple,
+    /// The measured base's quantile is 0 or above 50 %.
+    BaseQuantileOutOfRange,
+    /// The measured base needs no samples.
+    NoBaseSamples,
+    /// The measured base's spread is not above 1.
+    BaseSpreadTooSmall,
+    /// The first wait of a constant backoff is measured.
+    MeasuredConstant,
+    /// The hedge's quantile is not within 50 % and below 100 %.
+    HedgeQuantileOutOfRange,
+    /// The hedge needs no samples.
+    NoHedgeSamples,
+    /// The hedge's window is zero.
+    ZeroHedgeWindow,
+    /// The hedge's suppression is 0 or above 1.
+    HedgeSuppressionOutOfRange,
+    /// The share of hedges that have to win is 0 or not below 1.
+    WinRateOutOfRange,
+    /// The window of the win rate is zero.
+    ZeroWinWindow,
+    /// The win rate needs no hedges.
+    NoWinSamples,
+    /// The least share of hedges admitted is 1 or more.
+    WinAllowanceTooLarge,
+    /// A hedged policy allows one attempt only.
+    HedgeWithoutRetry,
+    /// A hedged policy stands in a guard with one lane.
+    HedgeWithoutLanes,
+    /// A guard with several lanes has a policy that does not hedge.
+    LanesWithoutHedge,
+    /// A measured bound was asked for where nothing is measured.
+    NothingToMeasureWith,
+    /// An attempt ceiling was asked for without measuring.
+    CeilingNotAdaptive,
+    /// A measured base was asked for without measuring.
+    BaseNotAdaptive,
+    /// A hedge was asked for without measuring.
+    HedgeNotAdaptive,
     /// The breaker opens after 0 failures in a row.
     NoConsecutiveFailures,
     /// The breaker's failure ratio is 0 or above 1.
@@ -66,13 +118,39 @@ pub enum Problem {
 
 impl Problem {
     /// Every problem, in the order of reports.
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 49] = [
         Self::NoAttempts,
         Self::ZeroDeadline,
         Self::ZeroAttemptTimeout,
         Self::ZeroFactor,
         Self::TransientBaseAboveMaximum,
         Self::ThrottledBaseAboveMaximum,
+        Self::ZeroHistory,
+        Self::CeilingMultipleTooSmall,
+        Self::CeilingQuantileOutOfRange,
+        Self::NoCeilingSamples,
+        Self::ZeroCeilingFloor,
+        Self::CeilingFloorAboveTimeout,
+        Self::ZeroBaseMultiple,
+        Self::BaseQuantileOutOfRange,
+        Self::NoBaseSamples,
+        Self::BaseSpreadTooSmall,
+        Self::MeasuredConstant,
+        Self::HedgeQuantileOutOfRange,
+        Self::NoHedgeSamples,
+        Self::ZeroHedgeWindow,
+        Self::HedgeSuppressionOutOfRange,
+        Self::WinRateOutOfRange,
+        Self::ZeroWinWindow,
+        Self::NoWinSamples,
+        Self::WinAllowanceTooLarge,
+        Self::HedgeWithoutRetry,
+        Self::HedgeWithoutLanes,
+        Self::LanesWithoutHedge,
+        Self::NothingToMeasureWith,
+        Self::CeilingNotAdaptive,
+        Self::BaseNotAdaptive,
+        Self::HedgeNotAdaptive,
         Self::NoConsecutiveFailures,
         Self::FailureRatioOutOfRange,
         Self::RelativeMultipleTooSmall,
@@ -113,6 +191,84 @@ impl Problem {
             }
             Self::ThrottledBaseAboveMaximum => {
                 "the backoff's first wait after a throttled failure is above its longest wait: lower the base or raise `with_maximum`"
+            }
+            Self::ZeroHistory => {
+                "the history is zero, so nothing is ever recent and the measured bounds never hold: give it some minutes"
+            }
+            Self::CeilingMultipleTooSmall => {
+                "the attempt ceiling's multiple is not above 1, so it would cut what is normal: take some such as 3"
+            }
+            Self::CeilingQuantileOutOfRange => {
+                "the attempt ceiling's quantile must be from 50% to 99%: below, half of what is normal would count as its end; above, it hangs on single calls"
+            }
+            Self::NoCeilingSamples => {
+                "the attempt ceiling needs 0 samples, and nothing measures nothing: make it at least 1, better 20"
+            }
+            Self::ZeroCeilingFloor => {
+                "the attempt ceiling's floor is zero, so a very fast dependency would be cut at its first hiccup: give it some milliseconds"
+            }
+            Self::CeilingFloorAboveTimeout => {
+                "the attempt ceiling's floor is not below the attempt timeout, so the ceiling could never lower it: lower the floor, raise the timeout, or take `without_attempt_ceiling`"
+            }
+            Self::ZeroBaseMultiple => {
+                "the measured base's multiple is 0, so the wait would always be the shortest it may be: take some such as 1"
+            }
+            Self::BaseQuantileOutOfRange => {
+                "the measured base's quantile is 0 or above 50%, and what most calls exceed or few reach is not normal: take 50% or less"
+            }
+            Self::NoBaseSamples => {
+                "the measured base needs 0 samples, and nothing measures nothing: make it at least 1, better 20"
+            }
+            Self::BaseSpreadTooSmall => {
+                "the measured base's spread is not above 1, so it could not move from the constant: take some such as 10, or no measured base"
+            }
+            Self::MeasuredConstant => {
+                "the backoff is constant, and its first wait is to be measured: take `Backoff::exponential` or `with_factor`, or no measured base"
+            }
+            Self::HedgeQuantileOutOfRange => {
+                "the hedge's quantile must be from 50% to below 100%: what is missing to 100% is about the extra load"
+            }
+            Self::NoHedgeSamples => {
+                "the hedge needs 0 samples, and nothing measures nothing: make it at least 1, better 20"
+            }
+            Self::ZeroHedgeWindow => {
+                "the hedge's window is zero, so it never knows what is slow: give it some seconds"
+            }
+            Self::HedgeSuppressionOutOfRange => {
+                "the hedge's suppression is 0 or above 100% of the breaker's limit, so it would never hedge or never stop: take a share such as 50%"
+            }
+            Self::WinRateOutOfRange => {
+                "the share of hedges that have to win is 0 or 100%, so all or none would do: take a share between, such as 20%"
+            }
+            Self::ZeroWinWindow => {
+                "the window of the win rate is zero, so it never sees a hedge: give it a minute"
+            }
+            Self::NoWinSamples => {
+                "the win rate needs 0 hedges, and nothing has no rate: make it at least 1, better 10"
+            }
+            Self::WinAllowanceTooLarge => {
+                "the least share of hedges admitted is 100% or more, so the win rate could hold nothing back: take a share such as 5%"
+            }
+            Self::HedgeWithoutRetry => {
+                "a hedge is another attempt, and attempts is 1: allow at least 2"
+            }
+            Self::HedgeWithoutLanes => {
+                "the policy hedges, and this guard has room for one attempt at a time: take `HedgedGuard`, or `without_hedge`"
+            }
+            Self::LanesWithoutHedge => {
+                "the guard has room for several attempts at a time, and its policy does not hedge: add `with_hedge`, or take `Guard`"
+            }
+            Self::NothingToMeasureWith => {
+                "a measured bound was asked for, and the guard's memory is `Unmeasured`: take another memory, or no attempt ceiling, measured base and hedge"
+            }
+            Self::CeilingNotAdaptive => {
+                "an attempt ceiling was asked for, and measuring is switched off: take `with_adaptive(true)` or no ceiling"
+            }
+            Self::BaseNotAdaptive => {
+                "a measured base of the backoff was asked for, and measuring is switched off: take `with_adaptive(true)` or no measured base"
+            }
+            Self::HedgeNotAdaptive => {
+                "a hedge was asked for, and measuring is switched off: take `with_adaptive(true)` or no hedge"
             }
             Self::NoConsecutiveFailures => {
                 "the breaker opens after 0 failures in a row, so it would never be closed: make it at least 1"
@@ -168,8 +324,16 @@ impl Problem {
         }
     }
 
-    const fn bit(self) -> u32 {
-        1_u32.unbounded_shl(self as u32)
+    /// Its place in a set: two words, as there are more than 64.
+    const fn bits(self) -> [u64; 2] {
+        let place = self as u32;
+        [
+            1_u64.unbounded_shl(place),
+            match place.checked_sub(64) {
+                Some(place) => 1_u64.unbounded_shl(place),
+                None => 0,
+            },
+        ]
     }
 }
 
@@ -192,27 +356,28 @@ impl core::error::Error for Problem {}
 /// assert!(problems.iter().eq([Problem::NoAttempts, Problem::ZeroDeadline]));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Problems(u32);
+pub struct Problems([u64; 2]);
 
 impl Problems {
     /// No problem.
-    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self([0; 2]);
 
     /// Returns the set with one more problem, if that is the case.
     pub(crate) const fn with(self, problem: Problem, is_so: bool) -> Self {
-        if is_so {
-            Self(self.0 | problem.bit())
-        } else {
-            self
-        }
+        if is_so { self.or(problem.bits()) } else { self }
     }
 
     /// Returns the set with the problems of a part.
     pub(crate) const fn and(self, part: Result<(), Self>) -> Self {
         match part {
             Ok(()) => self,
-            Err(other) => Self(self.0 | other.0),
+            Err(other) => self.or(other.0),
         }
+    }
+
+    const fn or(self, [low, high]: [u64; 2]) -> Self {
+        let [own_low, own_high] = self.0;
+        Self([own_low | low, own_high | high])
     }
 
     /// Returns the set as a validation's answer.
@@ -223,19 +388,21 @@ impl Problems {
     /// Tells whether there is no problem.
     #[must_use]
     pub const fn is_empty(self) -> bool {
-        self.0 == 0
+        matches!(self.0, [0, 0])
     }
 
     /// Returns how many problems there are.
     #[must_use]
     pub const fn len(self) -> usize {
-        self.0.count_ones() as usize
+        let [low, high] = self.0;
+        low.count_ones().saturating_add(high.count_ones()) as usize
     }
 
     /// Tells whether `problem` is one of them.
     #[must_use]
     pub const fn contains(self, problem: Problem) -> bool {
-        self.0 & problem.bit() != 0
+        let ([low, high], [own_low, own_high]) = (problem.bits(), self.0);
+        own_low & low != 0 || own_high & high != 0
     }
 
     /// Returns the problems, in the order a policy is read.

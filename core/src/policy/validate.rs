@@ -3,10 +3,14 @@
 use super::backoff::Backoff;
 use super::breaker::Breaker;
 use super::budget::Budget;
+use super::hedge::{Hedge, WinRate};
 use super::policy::Policy;
 use super::problem::{PolicyError, Problem, Problems};
 use super::timeline::Timeline;
+use crate::lanes::Lanes;
 use crate::math::ratio::Ratio;
+use crate::memory::Memory;
+use crate::memory::profile::Profile;
 use crate::time::nanos;
 
 impl Policy {
@@ -26,12 +30,117 @@ impl Policy {
                 Problem::ZeroAttemptTimeout,
                 matches!(self.attempt_timeout(), Some(span) if span.is_zero()),
             )
-            .and(self.backoff().validate());
+            .with(
+                Problem::ZeroHistory,
+                self.is_learning() && self.history().is_zero(),
+            )
+            .and(self.backoff().validate())
+            .and(self.validate_ceiling())
+            .and(self.validate_adaptive())
+            .and(self.validate_hedge());
         let problems = match self.breaker() {
             Some(breaker) => problems.and(breaker.validate()),
             None => problems,
         };
         problems.and(self.budget().validate()).into_result()
+    }
+
+    const fn validate_ceiling(&self) -> Result<(), Problems> {
+        let Some(law) = self.attempt_ceiling() else {
+            return Ok(());
+        };
+        let quantile = law.quantile().as_ppm();
+        Problems::NONE
+            .with(
+                Problem::CeilingMultipleTooSmall,
+                law.multiple().as_ppm() <= Ratio::ONE.as_ppm(),
+            )
+            .with(
+                Problem::CeilingQuantileOutOfRange,
+                quantile < Ratio::percent(50).as_ppm() || quantile > Ratio::percent(99).as_ppm(),
+            )
+            .with(Problem::NoCeilingSamples, law.minimum_samples() == 0)
+            .with(Problem::ZeroCeilingFloor, law.floor().is_zero())
+            .with(
+                Problem::CeilingFloorAboveTimeout,
+                matches!(self.attempt_timeout(), Some(span) if nanos(law.floor()) >= nanos(span)),
+            )
+            .into_result()
+    }
+
+    /// The library does not pick a winner between two wishes.
+    const fn validate_adaptive(&self) -> Result<(), Problems> {
+        let off = !self.is_adaptive();
+        Problems::NONE
+            .with(
+                Problem::CeilingNotAdaptive,
+                off && self.has_chosen_ceiling(),
+            )
+            .with(
+                Problem::BaseNotAdaptive,
+                off && self.backoff().measured_base().is_some(),
+            )
+            .with(Problem::HedgeNotAdaptive, off && self.hedge().is_some())
+            .into_result()
+    }
+
+    const fn validate_hedge(&self) -> Result<(), Problems> {
+        let Some(hedge) = self.hedge() else {
+            return Ok(());
+        };
+        Problems::NONE
+            .and(hedge.validate())
+            .with(Problem::HedgeWithoutRetry, self.attempts() == 1)
+            .into_result()
+    }
+
+    /// Finds what keeps the policy from working in a guard with so many lanes,
+    /// which measures latencies or does not.
+    pub(crate) const fn validate_in(&self, lanes: usize, measures: bool) -> Result<(), Problems> {
+        let asks = self.has_chosen_ceiling()
+            || self.hedge().is_some()
+            || self.backoff().measured_base().is_some();
+        Problems::NONE
+            .and(self.validate())
+            .with(
+                Problem::HedgeWithoutLanes,
+                self.hedge().is_some() && lanes < 2,
+            )
+            .with(
+                Problem::LanesWithoutHedge,
+                self.hedge().is_none() && lanes > 1,
+            )
+            .with(Problem::NothingToMeasureWith, asks && !measures)
+            .into_result()
+    }
+
+    /// Returns the policy, if a guard of that memory and those lanes can follow
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Policy::checked`]. For a policy that is read at run time there is
+    /// [`Policy::try_checked_for`].
+    #[must_use]
+    #[track_caller]
+    pub const fn checked_for<M: Memory, H: Lanes>(self) -> Self {
+        if let Err(problems) = self.validate_in(H::COUNT, M::Profile::MEASURES) {
+            refuse("this policy cannot work", problems);
+        }
+        self
+    }
+
+    /// Returns the policy, if a guard of that memory and those lanes can follow
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// Returns every problem, and a text that explains them.
+    pub const fn try_checked_for<M: Memory, H: Lanes>(self) -> Result<Self, PolicyError> {
+        match self.validate_in(H::COUNT, M::Profile::MEASURES) {
+            Ok(()) => Ok(self),
+            Err(problems) => Err(PolicyError::new(self.name(), problems, Timeline::of(&self))),
+        }
     }
 
     /// Returns the policy, if it can work.
@@ -97,6 +206,78 @@ impl Backoff {
                 waits
                     && nanos(self.throttled_base()) > longest
                     && !self.throttled_follows_transient(),
+            )
+            .and(self.validate_measured_base())
+            .into_result()
+    }
+
+    const fn validate_measured_base(&self) -> Result<(), Problems> {
+        let Some(law) = self.measured_base() else {
+            return Ok(());
+        };
+        let quantile = law.quantile().as_ppm();
+        Problems::NONE
+            .with(Problem::ZeroBaseMultiple, law.multiple().as_ppm() == 0)
+            .with(
+                Problem::BaseQuantileOutOfRange,
+                quantile == 0 || quantile > Ratio::percent(50).as_ppm(),
+            )
+            .with(Problem::NoBaseSamples, law.minimum_samples() == 0)
+            .with(Problem::BaseSpreadTooSmall, law.spread() < 2)
+            .with(
+                Problem::MeasuredConstant,
+                self.factor().as_ppm() == Ratio::ONE.as_ppm()
+                    && nanos(self.maximum()) == nanos(self.transient_base()),
+            )
+            .into_result()
+    }
+}
+
+impl Hedge {
+    /// Finds everything that makes the law impossible.
+    ///
+    /// # Errors
+    ///
+    /// Returns every problem.
+    pub const fn validate(&self) -> Result<(), Problems> {
+        let quantile = self.quantile().as_ppm();
+        let problems = Problems::NONE
+            .with(
+                Problem::HedgeQuantileOutOfRange,
+                quantile < Ratio::percent(50).as_ppm() || quantile >= Ratio::ONE.as_ppm(),
+            )
+            .with(Problem::NoHedgeSamples, self.minimum_samples() == 0)
+            .with(Problem::ZeroHedgeWindow, self.window().is_zero())
+            .with(
+                Problem::HedgeSuppressionOutOfRange,
+                !is_share(self.suppression()),
+            );
+        match self.win_rate() {
+            Some(law) => problems.and(law.validate()),
+            None => problems,
+        }
+        .into_result()
+    }
+}
+
+impl WinRate {
+    /// Finds everything that makes the law impossible.
+    ///
+    /// # Errors
+    ///
+    /// Returns every problem.
+    pub const fn validate(&self) -> Result<(), Problems> {
+        let whole = Ratio::ONE.as_ppm();
+        Problems::NONE
+            .with(
+                Problem::WinRateOutOfRange,
+                !is_share(self.minimum()) || self.minimum().as_ppm() == whole,
+            )
+            .with(Problem::ZeroWinWindow, self.window().is_zero())
+            .with(Problem::NoWinSamples, self.minimum_samples() == 0)
+            .with(
+                Problem::WinAllowanceTooLarge,
+                self.minimum_allowance().as_ppm() >= whole,
             )
             .into_result()
     }
@@ -249,7 +430,7 @@ struct Text {
 
 impl Text {
     /// Holds every problem at once, which a test makes sure of.
-    const ROOM: usize = 3_200;
+    const ROOM: usize = 16_000;
     const EMPTY: Self = Self {
         bytes: [0; Self::ROOM],
         len: 0,
