@@ -86,10 +86,14 @@ pub struct Local<P: Profile = Server>(PhantomData<P>);
 /// ```
 /// use steadfast_core::{Memory, Nowhere, Word};
 ///
-/// let word = <Nowhere as Memory>::U64::ZERO;
-/// word.store(7);
-/// assert_eq!(word.load(), 0);
-/// assert_eq!(size_of_val(&word), 0);
+/// fn keep<M: Memory>(number: u64) -> u64 {
+///     let word = M::U64::ZERO;
+///     word.store(number);
+///     word.load()
+/// }
+///
+/// assert_eq!(keep::<Nowhere>(7), 0);
+/// assert_eq!(size_of::<<Nowhere as Memory>::U64>(), 0);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;

@@ -80,7 +80,9 @@ pub struct Backoff {
     maximum: u64,
     factor: Ratio,
     jitter: Jitter,
-    measured_base: Option<MeasuredBase>,
+    // An option of it would be a word larger.
+    measured_base: MeasuredBase,
+    is_measured: bool,
 }
 
 impl Backoff {
@@ -100,7 +102,8 @@ impl Backoff {
         maximum: nanos(Duration::from_secs(30)),
         factor: Ratio::times(2),
         jitter: Jitter::Full,
-        measured_base: None,
+        measured_base: MeasuredBase::DEFAULT,
+        is_measured: false,
     };
 
     /// Makes a wait that doubles from `transient_base`, ten times that if
@@ -199,7 +202,8 @@ impl Backoff {
     #[must_use]
     pub const fn with_measured_base(self, law: MeasuredBase) -> Self {
         Self {
-            measured_base: Some(law),
+            measured_base: law,
+            is_measured: true,
             ..self
         }
     }
@@ -207,7 +211,11 @@ impl Backoff {
     /// Returns how the first wait after a transient failure is measured, if so.
     #[must_use]
     pub const fn measured_base(&self) -> Option<MeasuredBase> {
-        self.measured_base
+        if self.is_measured {
+            Some(self.measured_base)
+        } else {
+            None
+        }
     }
 
     /// Returns the rule as it is where a normal call takes `normal`.
@@ -215,7 +223,7 @@ impl Backoff {
     /// The same rule where nothing is measured.
     #[must_use]
     pub const fn measured(self, normal: Duration) -> Self {
-        match self.measured_base {
+        match self.measured_base() {
             Some(law) => Self {
                 transient_base: nanos(law.base(normal, self.transient_base())),
                 ..self
