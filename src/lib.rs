@@ -4,31 +4,34 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use steadfast_core::{
-    AnyError, Attempt, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError, CallError,
-    CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind, Explanation, Instant,
-    Jitter, Journal, Kind, Lent, Listener, Local, LogEntry, Meaning, Memory, NoListener, NoRules,
-    Outcome, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Ratio, Reason, Refusal,
-    RelativeTrip, Report, Retry, RetryBudget, Rules, Shared, Token, Transition, Verdict, Warning,
-    Word, random,
+    AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError,
+    CallError, Chip, CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind,
+    Explanation, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Listener, Local,
+    LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome,
+    Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile, Ratio, Reason, Refusal,
+    RelativeTrip, Report, Retry, RetryBudget, Rules, Server, Shared, Single, Token, Transition,
+    Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
-pub use steadfast_runtime::{Block, Call, Guard, Plan, Prepared, StaticTimer, Timer};
+pub use steadfast_runtime::{
+    Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
+};
 
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]
 pub mod tokio {
-    pub use steadfast_tokio::{Guard, Tokio};
+    pub use steadfast_tokio::{Guard, HedgedGuard, Tokio};
 }
 
 /// Guards on smol's timer.
 #[cfg(feature = "smol")]
 pub mod smol {
-    pub use steadfast_smol::{Guard, Smol};
+    pub use steadfast_smol::{Guard, HedgedGuard, Smol};
 }
 
 /// Guards on embassy's timer.
 #[cfg(feature = "embassy")]
 pub mod embassy {
-    pub use steadfast_embassy::{Embassy, Guard, seed};
+    pub use steadfast_embassy::{Embassy, Guard, HedgedGuard, seed};
 }
 
 /// Guards on a timer of their own thread, under any executor.
@@ -39,4 +42,13 @@ pub mod std_timer {
     /// A guard on [`StdTimer`].
     pub type Guard<C = crate::ByError, R = crate::NoRules, L = crate::NoListener> =
         crate::Guard<StdTimer, C, R, L>;
+
+    /// A guard on [`StdTimer`] with room for two attempts of a call at once, or
+    /// `N`: two or three.
+    pub type HedgedGuard<
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        const N: usize = 2,
+    > = crate::HedgedGuard<StdTimer, C, R, L, crate::Shared, N>;
 }

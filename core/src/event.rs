@@ -18,6 +18,23 @@ pub enum EventKind {
     /// An attempt ended by itself a second or more past its own bound: it held
     /// its thread, or its executor was held up.
     Overran,
+    /// The attempt ceiling has another value. Delay: the ceiling.
+    AttemptCeilingAdapted,
+    /// The backoff's first wait has another value. Number: the attempt to come;
+    /// delay: the base.
+    BackoffBaseAdapted,
+    /// A slow attempt is raced by another copy. Number: that copy; delay: how
+    /// long the newest in flight had run.
+    HedgeStarted,
+    /// A copy was held back: the dependency is unwell, or copies seldom win.
+    /// Number: the copy that was not made; delay: how long the newest had run.
+    HedgeSuppressed,
+    /// A copy was the first accepted result. Number: of the attempt that ended.
+    HedgeWon,
+    /// An attempt lost its race and was dropped. Duration: how long it ran.
+    HedgeDiscarded,
+    /// A part that only observes would have refused; the reason says which.
+    WouldReject,
     /// The breaker opened.
     BreakerOpened,
     /// The breaker lets probes through.
@@ -47,6 +64,13 @@ impl EventKind {
             Self::Attempt => "Attempt",
             Self::Retrying => "Retrying",
             Self::Overran => "Overran",
+            Self::AttemptCeilingAdapted => "AttemptCeilingAdapted",
+            Self::BackoffBaseAdapted => "BackoffBaseAdapted",
+            Self::HedgeStarted => "HedgeStarted",
+            Self::HedgeSuppressed => "HedgeSuppressed",
+            Self::HedgeWon => "HedgeWon",
+            Self::HedgeDiscarded => "HedgeDiscarded",
+            Self::WouldReject => "WouldReject",
             Self::BreakerOpened => "BreakerOpened",
             Self::BreakerHalfOpened => "BreakerHalfOpened",
             Self::BreakerClosed => "BreakerClosed",

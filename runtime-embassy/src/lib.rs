@@ -22,12 +22,17 @@ use core::time::Duration;
 
 use embassy_time::{Instant as DeviceInstant, TICK_HZ, Timer as Sleep};
 use portable_atomic::{AtomicU32, AtomicU64, Ordering};
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, random};
+use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, Shared, random};
 use steadfast_runtime::{StaticTimer, Timer};
 
 /// A guard on embassy's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> =
     steadfast_runtime::Guard<Embassy, C, R, L>;
+
+/// A guard on embassy's timer with room for two attempts of a call at once, or
+/// `N`: two or three.
+pub type HedgedGuard<C = ByError, R = NoRules, L = NoListener, const N: usize = 2> =
+    steadfast_runtime::HedgedGuard<Embassy, C, R, L, Shared, N>;
 
 /// The device's time driver.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,11 +15,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant as StdInstant;
 
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};
+use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, Shared};
 use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
 
 /// A guard on smol's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Guard<Smol, C, R, L>;
+
+/// A guard on smol's timer with room for two attempts of a call at once, or
+/// `N`: two or three.
+pub type HedgedGuard<C = ByError, R = NoRules, L = NoListener, const N: usize = 2> =
+    steadfast_runtime::HedgedGuard<Smol, C, R, L, Shared, N>;
 
 /// The system's clock and smol's reactor; works under any executor.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,13 +19,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules};
+use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, Shared};
 use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 
 /// A guard on tokio's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Guard<Tokio, C, R, L>;
+
+/// A guard on tokio's timer with room for two attempts of a call at once, or
+/// `N`: two or three.
+pub type HedgedGuard<C = ByError, R = NoRules, L = NoListener, const N: usize = 2> =
+    steadfast_runtime::HedgedGuard<Tokio, C, R, L, Shared, N>;
 
 /// Tokio's clock and timer wheel; follows `tokio::time::pause`.
 ///

@@ -56,9 +56,9 @@ impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, 
         let mut now = timer.now();
         loop {
             match conduct.next(&mut now, &mut last) {
-                Turn::Run(attempt, _) => {
+                Turn::Run(attempt, lane, _) => {
                     let outcome = operation(attempt);
-                    conduct.judge(&mut now, outcome, &mut last);
+                    conduct.judge(lane, &mut now, outcome, &mut last);
                 }
                 Turn::Wait(at) => {
                     timer.block_until(at);
@@ -66,7 +66,7 @@ impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, 
                     // paused by a test, must not hold the thread for ever.
                     now = timer.now().max(at);
                 }
-                Turn::Cut => conduct.cut::<V, E>(now),
+                Turn::Cut(lane) => conduct.cut::<V, E>(lane, now),
                 Turn::Again => {}
                 Turn::Finish => return conduct.conclude(now, last),
             }

@@ -9,9 +9,11 @@ use core::time::Duration;
 use pin_project_lite::pin_project;
 use steadfast_core::{
     Attempt, AttemptLog, Classify, Conclude, Instant, Journal, Listener, Memory, Rules, Shared,
+    Single,
 };
 
 use crate::conduct::{Conduct, Turn};
+use crate::lanes::{Flights, Places};
 use crate::timer::Timer;
 
 /// How many turns one poll takes before it lets others run.
@@ -28,15 +30,16 @@ pin_project! {
     /// attempt in flight leaves breaker and budget as if it had never been
     /// admitted. It is `Send` exactly when its parts are, and allocates nothing.
     #[must_use = "a call does nothing unless it is awaited"]
-    pub struct Call<'g, T, F, Fut, C, R, L, M = Shared, J = ()>
+    pub struct Call<'g, T, F, Fut, C, R, L, M = Shared, J = (), H = Single>
     where
         T: Timer,
         Fut: Future,
         M: Memory,
+        H: Flights,
     {
-        // Fields drop in order: first the attempt, then what it held.
+        // Fields drop in order: first the attempts, then what they held.
         #[pin]
-        attempt: Option<Fut>,
+        attempts: H::Places<Fut>,
         #[pin]
         sleep: Option<T::Sleep>,
         // What `sleep` is armed for; `ZERO` is nothing.
@@ -45,20 +48,21 @@ pin_project! {
         waiting: Instant,
         last: Option<Fut::Output>,
         operation: F,
-        conduct: Conduct<'g, T, M, C, R, L, J>,
+        conduct: Conduct<'g, T, M, C, R, L, J, H>,
     }
 }
 
-impl<'g, T, F, Fut, C, R, L, M, J> Call<'g, T, F, Fut, C, R, L, M, J>
+impl<'g, T, F, Fut, C, R, L, M, J, H> Call<'g, T, F, Fut, C, R, L, M, J, H>
 where
     T: Timer,
     Fut: Future,
     M: Memory,
     J: Journal,
+    H: Flights,
 {
-    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J>, operation: F) -> Self {
+    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J, H>, operation: F) -> Self {
         Self {
-            attempt: None,
+            attempts: H::Places::new(),
             sleep: None,
             armed: Instant::ZERO,
             waiting: Instant::ZERO,
@@ -71,10 +75,10 @@ where
     /// The same call, polled or not, conducted in another way.
     fn conducted<D, S, K, I>(
         self,
-        change: impl FnOnce(Conduct<'g, T, M, C, R, L, J>) -> Conduct<'g, T, M, D, S, K, I>,
-    ) -> Call<'g, T, F, Fut, D, S, K, M, I> {
+        change: impl FnOnce(Conduct<'g, T, M, C, R, L, J, H>) -> Conduct<'g, T, M, D, S, K, I, H>,
+    ) -> Call<'g, T, F, Fut, D, S, K, M, I, H> {
         Call {
-            attempt: self.attempt,
+            attempts: self.attempts,
             sleep: self.sleep,
             armed: self.armed,
             waiting: self.waiting,
@@ -84,7 +88,8 @@ where
         }
     }
 
-    /// Says that the operation must not be repeated: one attempt, no retry.
+    /// Says that the operation must not be repeated: one attempt, no retry, no
+    /// hedge.
     pub fn once(self) -> Self {
         self.conducted(Conduct::once)
     }
@@ -121,23 +126,23 @@ where
     /// let answer = GUARD.call(|_| fetch()).listen(&Printer).await;
     /// # }
     /// ```
-    pub fn listen<K: Listener>(self, listener: K) -> Call<'g, T, F, Fut, C, R, (L, K), M, J> {
+    pub fn listen<K: Listener>(self, listener: K) -> Call<'g, T, F, Fut, C, R, (L, K), M, J, H> {
         self.conducted(|conduct| conduct.heard_by(listener))
     }
 
     /// Uses other hooks and another delay rule than the guard's.
-    pub fn ruled<S>(self, rules: S) -> Call<'g, T, F, Fut, C, S, L, M, J> {
+    pub fn ruled<S>(self, rules: S) -> Call<'g, T, F, Fut, C, S, L, M, J, H> {
         self.conducted(|conduct| conduct.ruled(rules))
     }
 
     /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
     /// never an error by itself.
-    pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog> {
+    pub fn outcome(self) -> Call<'g, T, F, Fut, C, R, L, M, AttemptLog, H> {
         self.conducted(Conduct::logged)
     }
 }
 
-impl<T, F, Fut, C, R, L, M, J, V, E> Future for Call<'_, T, F, Fut, C, R, L, M, J>
+impl<T, F, Fut, C, R, L, M, J, H, V, E> Future for Call<'_, T, F, Fut, C, R, L, M, J, H>
 where
     T: Timer,
     F: FnMut(Attempt) -> Fut,
@@ -147,6 +152,7 @@ where
     L: Listener,
     M: Memory,
     J: Conclude<V, E>,
+    H: Flights,
 {
     type Output = J::Output;
 
@@ -166,23 +172,20 @@ where
                 Turn::Wait(*this.waiting)
             };
             match turn {
-                Turn::Run(attempt, until) => {
+                Turn::Run(attempt, lane, until) => {
                     let operation = &mut *this.operation;
-                    this.attempt.set(Some(operation(attempt)));
+                    if let Some(mut place) = this.attempts.as_mut().place(lane) {
+                        place.set(Some(operation(attempt)));
+                    }
                     *this.waiting = until;
                     // Not a turn of its own: what is started is also polled.
                     continue;
                 }
                 Turn::Wait(at) => {
                     *this.waiting = at;
-                    let polled = match this.attempt.as_mut().as_pin_mut() {
-                        Some(attempt) => attempt.poll(cx),
-                        None => Poll::Pending,
-                    };
-                    if let Poll::Ready(outcome) = polled {
+                    if let Some((lane, outcome)) = first_ready(this.attempts.as_mut(), cx) {
                         *this.waiting = Instant::ZERO;
-                        this.attempt.set(None);
-                        this.conduct.judge(&mut now, outcome, this.last);
+                        this.conduct.judge(lane, &mut now, outcome, this.last);
                     } else {
                         if at == Instant::MAX {
                             return Poll::Pending;
@@ -202,12 +205,16 @@ where
                         now = this.conduct.timer.now();
                     }
                 }
-                Turn::Cut => {
-                    this.attempt.set(None);
-                    this.conduct.cut::<V, E>(now);
+                Turn::Cut(lane) => {
+                    if let Some(mut place) = this.attempts.as_mut().place(lane) {
+                        place.set(None);
+                    }
+                    this.conduct.cut::<V, E>(lane, now);
                 }
                 Turn::Again => {}
                 Turn::Finish => {
+                    // Whoever lost a race is dropped before the caller goes on.
+                    this.attempts.clear();
                     this.sleep.set(None);
                     // Polled once more, against all custom, it has nothing to say.
                     *this.waiting = Instant::MAX;
@@ -222,16 +229,37 @@ where
     }
 }
 
-impl<T, F, Fut, C, R, L, M, J> fmt::Debug for Call<'_, T, F, Fut, C, R, L, M, J>
+/// Polls every attempt in flight up to the first that ends, which is dropped.
+///
+/// In the next turn the others are polled, too, so that nobody is left out.
+fn first_ready<Fut: Future, P: Places<Fut>>(
+    mut attempts: Pin<&mut P>,
+    cx: &mut Context<'_>,
+) -> Option<(usize, Fut::Output)> {
+    let mut lane = 0;
+    while let Some(mut place) = attempts.as_mut().place(lane) {
+        if let Some(attempt) = place.as_mut().as_pin_mut()
+            && let Poll::Ready(outcome) = attempt.poll(cx)
+        {
+            place.set(None);
+            return Some((lane, outcome));
+        }
+        lane += 1;
+    }
+    None
+}
+
+impl<T, F, Fut, C, R, L, M, J, H> fmt::Debug for Call<'_, T, F, Fut, C, R, L, M, J, H>
 where
     T: Timer,
     Fut: Future,
     M: Memory,
+    H: Flights,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("machine", &self.conduct.machine)
-            .field("is_attempting", &self.attempt.is_some())
+            .field("is_attempting", &!self.attempts.is_empty())
             .finish_non_exhaustive()
     }
 }

@@ -4,17 +4,17 @@ use core::any::type_name;
 use core::time::Duration;
 
 use steadfast_core::{
-    Attempt, AttemptLog, Classify, Conclude, Ending, Instant, Journal, Listener, Machine, Memory,
-    Order, Rules, Surroundings, Verdict,
+    Attempt, AttemptLog, Classify, Conclude, Ending, Instant, Journal, Lanes, Listener, Machine,
+    Memory, Order, Rules, Single, Surroundings, Verdict,
 };
 
 use crate::timer::Timer;
 
 /// One call's machine with everything it asks.
 #[derive(Debug)]
-pub(crate) struct Conduct<'g, T, M: Memory, C, R, L, J> {
+pub(crate) struct Conduct<'g, T, M: Memory, C, R, L, J, H: Lanes = Single> {
     pub(crate) timer: &'g T,
-    pub(crate) machine: Machine<'g, M, J>,
+    pub(crate) machine: Machine<'g, M, J, H>,
     pub(crate) classifier: C,
     pub(crate) rules: R,
     pub(crate) listener: L,
@@ -22,15 +22,15 @@ pub(crate) struct Conduct<'g, T, M: Memory, C, R, L, J> {
 
 /// What is left for a driver to do.
 pub(crate) enum Turn {
-    /// Run the operation, until then at the longest.
-    Run(Attempt, Instant),
-    /// Wait until then, or until the attempt ends.
+    /// Run the operation in this lane, and ask again then at the latest.
+    Run(Attempt, usize, Instant),
+    /// Wait until then, or until an attempt ends.
     Wait(Instant),
-    /// Drop the attempt, then say so.
-    Cut,
+    /// Drop the attempt in this lane, then say so.
+    Cut(usize),
     /// Ask again: the attempt was not admitted, and others may want to run.
     Again,
-    /// Give the conclusion.
+    /// Drop what still flies, and give the conclusion.
     Finish,
 }
 
@@ -45,8 +45,8 @@ macro_rules! around {
     };
 }
 
-impl<'g, T, M: Memory, C, R, L, J> Conduct<'g, T, M, C, R, L, J> {
-    pub(crate) fn classified<D>(self, classifier: D) -> Conduct<'g, T, M, D, R, L, J> {
+impl<'g, T, M: Memory, C, R, L, J, H: Lanes> Conduct<'g, T, M, C, R, L, J, H> {
+    pub(crate) fn classified<D>(self, classifier: D) -> Conduct<'g, T, M, D, R, L, J, H> {
         Conduct {
             timer: self.timer,
             machine: self.machine,
@@ -56,7 +56,7 @@ impl<'g, T, M: Memory, C, R, L, J> Conduct<'g, T, M, C, R, L, J> {
         }
     }
 
-    pub(crate) fn ruled<S>(self, rules: S) -> Conduct<'g, T, M, C, S, L, J> {
+    pub(crate) fn ruled<S>(self, rules: S) -> Conduct<'g, T, M, C, S, L, J, H> {
         Conduct {
             timer: self.timer,
             machine: self.machine,
@@ -66,7 +66,7 @@ impl<'g, T, M: Memory, C, R, L, J> Conduct<'g, T, M, C, R, L, J> {
         }
     }
 
-    pub(crate) fn heard_by<K>(self, listener: K) -> Conduct<'g, T, M, C, R, (L, K), J> {
+    pub(crate) fn heard_by<K>(self, listener: K) -> Conduct<'g, T, M, C, R, (L, K), J, H> {
         Conduct {
             timer: self.timer,
             machine: self.machine,
@@ -77,8 +77,8 @@ impl<'g, T, M: Memory, C, R, L, J> Conduct<'g, T, M, C, R, L, J> {
     }
 }
 
-impl<'g, T, M: Memory, C, R, L, J: Journal> Conduct<'g, T, M, C, R, L, J> {
-    pub(crate) fn logged(self) -> Conduct<'g, T, M, C, R, L, AttemptLog> {
+impl<'g, T, M: Memory, C, R, L, J: Journal, H: Lanes> Conduct<'g, T, M, C, R, L, J, H> {
+    pub(crate) fn logged(self) -> Conduct<'g, T, M, C, R, L, AttemptLog, H> {
         Conduct {
             timer: self.timer,
             machine: self.machine.with_journal(),
@@ -99,12 +99,13 @@ impl<'g, T, M: Memory, C, R, L, J: Journal> Conduct<'g, T, M, C, R, L, J> {
     }
 }
 
-impl<T, M, C, R, L, J> Conduct<'_, T, M, C, R, L, J>
+impl<T, M, C, R, L, J, H> Conduct<'_, T, M, C, R, L, J, H>
 where
     T: Timer,
     M: Memory,
     L: Listener,
     J: Journal,
+    H: Lanes,
 {
     /// Carries out the next order, as far as it needs no driver.
     pub(crate) fn next<V, E>(&mut self, now: &mut Instant, last: &mut Option<Result<V, E>>) -> Turn
@@ -113,11 +114,11 @@ where
     {
         match self.machine.step(*now, &around!(self, E)) {
             Order::Start => match self.start(now, last) {
-                Some(attempt) => Turn::Run(attempt, self.machine.wake()),
+                Some(attempt) => Turn::Run(attempt, self.machine.lane(), self.machine.wake()),
                 None => Turn::Again,
             },
             Order::Wait(at) => Turn::Wait(at),
-            Order::Cut => Turn::Cut,
+            Order::Cut(lane) => Turn::Cut(lane),
             Order::Finish(_) => Turn::Finish,
         }
     }
@@ -129,7 +130,7 @@ where
     {
         if !self.rules.has_hooks() {
             let attempt = self.machine.launch(*now, &around!(self, E))?;
-            *last = None;
+            self.forget(last);
             return Some(attempt);
         }
         let ready = self.rules.before_attempt(&self.machine.upcoming(*now));
@@ -140,19 +141,29 @@ where
             return None;
         }
         let attempt = self.machine.launch(*now, &around!(self, E))?;
-        *last = None;
+        self.forget(last);
         let verdict = self.rules.admit(&attempt);
         if verdict.is_ok() {
             return Some(attempt);
         }
         *now = self.timer.now();
-        self.settle(*now, Ending::Refused, verdict, last.as_ref());
+        let lane = self.machine.lane();
+        self.settle(lane, *now, Ending::Refused, verdict, last.as_ref());
         None
+    }
+
+    /// What an attempt gave is forgotten when the next one starts, but not in the
+    /// middle of a race.
+    fn forget<O>(&self, last: &mut Option<O>) {
+        if !self.machine.is_racing() {
+            *last = None;
+        }
     }
 
     /// Judges what an attempt gave.
     pub(crate) fn judge<V, E>(
         &mut self,
+        lane: usize,
         now: &mut Instant,
         outcome: Result<V, E>,
         last: &mut Option<Result<V, E>>,
@@ -167,19 +178,20 @@ where
             Err(_) => Ending::Error,
         };
         *now = self.timer.now();
-        self.settle(*now, ending, verdict, Some(&*outcome));
+        self.settle(lane, *now, ending, verdict, Some(&*outcome));
     }
 
     /// Tells that the attempt was dropped at its bound.
-    pub(crate) fn cut<V, E>(&mut self, now: Instant)
+    pub(crate) fn cut<V, E>(&mut self, lane: usize, now: Instant)
     where
         R: Rules<V, E>,
     {
-        self.settle::<V, E>(now, Ending::Cut, Verdict::TRANSIENT, None);
+        self.settle::<V, E>(lane, now, Ending::Cut, Verdict::TRANSIENT, None);
     }
 
     fn settle<V, E>(
         &mut self,
+        lane: usize,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
@@ -189,7 +201,7 @@ where
     {
         let rules = &self.rules;
         self.machine
-            .settle(now, ending, verdict, &around!(self, E), |retry| {
+            .settle(lane, now, ending, verdict, &around!(self, E), |retry| {
                 rules.delay(retry, last)
             });
     }

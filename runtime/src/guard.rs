@@ -6,12 +6,14 @@ use core::fmt;
 use core::future::Future;
 
 use steadfast_core::{
-    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Lent,
-    Listener, Machine, Memory, NoListener, NoRules, Policy, PolicyError, RetryBudget, Shared,
+    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Hedged,
+    Lanes, Lent, Listener, Machine, Measured, Memory, NoListener, NoRules, Policy, PolicyError,
+    RetryBudget, Shared, Single,
 };
 
 use crate::call::Call;
 use crate::conduct::Conduct;
+use crate::lanes::Flights;
 use crate::plan::Plan;
 use crate::prepared::Prepared;
 use crate::timer::{StaticTimer, Timer};
@@ -43,16 +45,32 @@ use crate::timer::{StaticTimer, Timer};
 /// # Ok(())
 /// # }
 /// ```
-pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
+pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared, H: Lanes = Single>
+{
     timer: T,
     policy: Policy,
     classifier: C,
     rules: R,
     listener: L,
-    live: Dependency<M>,
+    live: Dependency<M, H>,
 }
 
-impl<T: StaticTimer, M: Memory> Guard<T, ByError, NoRules, NoListener, M> {
+/// A guard with room for two attempts of a call at once, or `N`: two or three.
+///
+/// Its policy says [when a slow attempt is raced](steadfast_core::Hedge). It has
+/// no lending and no blocking form, which run one attempt at a time.
+///
+/// ```
+/// use steadfast_core::{Hedge, Policy};
+/// use steadfast_runtime::{HedgedGuard, StdTimer};
+///
+/// static SEARCH: HedgedGuard<StdTimer> =
+///     HedgedGuard::new(Policy::DEFAULT.with_hedge(Hedge::DEFAULT));
+/// ```
+pub type HedgedGuard<T, C = ByError, R = NoRules, L = NoListener, M = Shared, const N: usize = 2> =
+    Guard<T, C, R, L, M, Hedged<N>>;
+
+impl<T: StaticTimer, M: Memory, H: Lanes> Guard<T, ByError, NoRules, NoListener, M, H> {
     /// Makes a guard that asks each error what it means.
     ///
     /// # Panics
@@ -75,7 +93,7 @@ impl<T: StaticTimer, M: Memory> Guard<T, ByError, NoRules, NoListener, M> {
     }
 }
 
-impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
+impl<T: StaticTimer, C, M: Memory, H: Lanes> Guard<T, C, NoRules, NoListener, M, H> {
     /// Makes a guard with a classifier of its own.
     ///
     /// A function needs its pointer type spelled out in a `static`:
@@ -103,7 +121,7 @@ impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     pub const fn classified(policy: Policy, classifier: C) -> Self {
         Self {
             timer: T::TIMER,
-            policy: policy.checked(),
+            policy: policy.checked_for::<M, H>(),
             classifier,
             rules: NoRules,
             listener: NoListener,
@@ -112,7 +130,7 @@ impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     }
 }
 
-impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
+impl<T: StaticTimer, C, M: Memory, H: Lanes> Guard<T, C, NoRules, NoListener, M, H> {
     /// Makes a guard with a classifier of its own, of a policy that is known at
     /// run time only.
     ///
@@ -124,7 +142,7 @@ impl<T: StaticTimer, C, M: Memory> Guard<T, C, NoRules, NoListener, M> {
     }
 }
 
-impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> {
+impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     /// Makes a guard of a plan: rules, a listener, shared parts.
     ///
     /// # Panics
@@ -137,7 +155,7 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> 
         reason = "a constant cannot take a plan apart, but it is used up"
     )]
     pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
-        let policy = plan.policy_in_force().checked();
+        let policy = plan.policy_in_force().checked_for::<M, H>();
         Self {
             timer: T::TIMER,
             policy,
@@ -149,14 +167,14 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory> Guard<T, C, R, L, M> 
     }
 }
 
-impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     /// Makes a guard on a timer that is a value, virtual time for instance.
     ///
     /// # Errors
     ///
     /// When the policy cannot work, with every problem and the worst case.
     pub fn try_on(timer: T, plan: Plan<C, R, L, M>) -> Result<Self, PolicyError> {
-        let policy = plan.policy_in_force().try_checked()?;
+        let policy = plan.policy_in_force().try_checked_for::<M, H>()?;
         Ok(Self {
             live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
             timer,
@@ -217,7 +235,7 @@ impl<T, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     }
 }
 
-impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Calls an operation within the policy's bounds.
     ///
     /// `operation` makes a fresh future for every attempt and may borrow from
@@ -228,7 +246,10 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     /// that was judged a failure is still a value:** when the last attempt
     /// returned a 503, the call returns that 503, as `Ok`, so that it can be
     /// read. To tell the two apart, ask for the [`outcome`](Call::outcome).
-    pub fn call<F, Fut, V, E>(&self, operation: F) -> Call<'_, T, F, Fut, Lent<'_, C>, &R, &L, M>
+    pub fn call<F, Fut, V, E>(
+        &self,
+        operation: F,
+    ) -> Call<'_, T, F, Fut, Lent<'_, C>, &R, &L, M, (), H>
     where
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
@@ -242,7 +263,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         &self,
         classifier: D,
         operation: F,
-    ) -> Call<'_, T, F, Fut, D, &R, &L, M>
+    ) -> Call<'_, T, F, Fut, D, &R, &L, M, (), H>
     where
         D: Classify<Result<V, E>>,
         F: FnMut(Attempt) -> Fut,
@@ -251,15 +272,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         Call::new(self.conduct(classifier), operation)
     }
 
-    /// Prepares one call: what belongs to it, before its operation.
-    ///
-    /// A [`Call`] takes the same settings; this is for the lending and the
-    /// blocking form.
-    pub fn prepare(&self) -> Prepared<'_, T, Lent<'_, C>, &R, &L, M> {
-        Prepared::new(self.conduct(Lent(&self.classifier)))
-    }
-
-    fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, ()> {
+    fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, (), H> {
         Conduct {
             timer: &self.timer,
             machine: Machine::new(&self.policy, &self.live),
@@ -274,6 +287,12 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     pub fn breaker_state(&self) -> Option<BreakerState> {
         let breaker = self.live.breaker()?;
         Some(breaker.state(self.timer.now()))
+    }
+
+    /// Returns what the guard measures right now.
+    #[must_use]
+    pub fn measured(&self) -> Measured {
+        self.live.measured(self.timer.now(), &self.policy)
     }
 
     /// Explains the policy and what holds right now, as a text.
@@ -303,7 +322,17 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
     }
 }
 
-impl<T, C, R, L: Listener, M: Memory> fmt::Debug for Guard<T, C, R, L, M> {
+impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+    /// Prepares one call: what belongs to it, before its operation.
+    ///
+    /// A [`Call`] takes the same settings; this is for the lending and the
+    /// blocking form.
+    pub fn prepare(&self) -> Prepared<'_, T, Lent<'_, C>, &R, &L, M> {
+        Prepared::new(self.conduct(Lent(&self.classifier)))
+    }
+}
+
+impl<T, C, R, L: Listener, M: Memory, H: Lanes> fmt::Debug for Guard<T, C, R, L, M, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
             .field("policy", &self.policy)

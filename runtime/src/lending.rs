@@ -89,16 +89,16 @@ impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
         let mut turns = 0_u32;
         loop {
             match conduct.next(&mut now, &mut last) {
-                Turn::Run(attempt, at) => {
+                Turn::Run(attempt, lane, at) => {
                     let ended = {
                         let attempt = pin!(operation(lent, attempt));
                         until(timer, sleep.as_mut(), at, Some(attempt)).await
                     };
                     if let Some(outcome) = ended {
-                        conduct.judge(&mut now, outcome, &mut last);
+                        conduct.judge(lane, &mut now, outcome, &mut last);
                     } else {
                         now = timer.now();
-                        conduct.cut::<V, E>(now);
+                        conduct.cut::<V, E>(lane, now);
                     }
                 }
                 Turn::Wait(at) => {
@@ -106,7 +106,7 @@ impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
                     until(timer, sleep.as_mut(), at, nothing).await;
                     now = timer.now();
                 }
-                Turn::Cut => conduct.cut::<V, E>(now),
+                Turn::Cut(lane) => conduct.cut::<V, E>(lane, now),
                 Turn::Again => {}
                 Turn::Finish => return conduct.conclude(now, last),
             }

@@ -18,6 +18,7 @@ mod blocking;
 mod call;
 mod conduct;
 mod guard;
+mod lanes;
 mod lending;
 mod plan;
 mod prepared;
@@ -30,7 +31,8 @@ mod system_seed;
 mod timer;
 
 pub use call::Call;
-pub use guard::Guard;
+pub use guard::{Guard, HedgedGuard};
+pub use lanes::{Flights, One, Places, Three, Two};
 pub use plan::Plan;
 pub use prepared::Prepared;
 #[cfg(feature = "std-timer")]

@@ -3,11 +3,14 @@
 use core::time::Duration;
 
 use super::attempt::Retry;
+use super::leg::{Bound, Leg};
 use super::log::{Ending, Journal};
 use super::machine::{Machine, Phase, Surroundings};
 use crate::event::EventKind;
+use crate::lanes::Lanes;
 use crate::listener::Listener;
 use crate::memory::Memory;
+use crate::policy::backoff::Backoff;
 use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::time::Instant;
@@ -16,65 +19,111 @@ use crate::verdict::{Kind, Verdict};
 /// How far past its own bound an attempt is worth an event.
 const OVERRUN: Duration = Duration::from_secs(1);
 
-impl<M: Memory, J: Journal> Machine<'_, M, J> {
-    /// Tells what the attempt in flight ended with and what that means.
+impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
+    /// Tells what the attempt in this lane ended with and what that means.
     ///
+    /// While another one flies beside it, only an accepted result ends the race.
     /// An error judged Ok counts as permanent. `rule` chooses the wait before a
     /// retry; it is asked last, when everything else allows one.
     pub fn settle<L: Listener, S: Fn() -> u64>(
         &mut self,
+        lane: usize,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
         around: &Surroundings<'_, L, S>,
         rule: impl FnOnce(&Retry<'_>) -> Duration,
     ) {
-        if self.phase != Phase::Flying {
+        let Some(leg) = self.legs.as_mut().get_mut(lane) else {
+            return;
+        };
+        if self.phase != Phase::Flying || !leg.is_flying() {
             return;
         }
+        let leg = leg.take();
+        self.flying = self.flying.saturating_sub(1);
+        // For the report: the times of what ended last stay in its place.
+        self.lane = u8::try_from(lane).unwrap_or(0);
         let verdict = match ending {
             Ending::Value => verdict,
-            Ending::Error | Ending::Cut | Ending::Refused => verdict.on_error(),
+            _ => verdict.on_error(),
         };
-        self.record(now, ending, verdict, around);
-        self.decide(now, around, rule);
+        let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge);
+        self.record(leg, now, ending, verdict, around);
+        if self.flying == 0 {
+            return self.decide(cut_by, now, around, rule);
+        }
+        if !verdict.is_ok() {
+            // The race goes on, and another copy may be due.
+            return self.arm(now);
+        }
+        if is_hedge {
+            self.live.hedging().win(now);
+            self.tell(EventKind::HedgeWon, self.number, now, around, |event| event);
+        }
+        self.discard_others(now, around);
+        self.decide(cut_by, now, around, rule);
     }
 
     fn record<L: Listener, S: Fn() -> u64>(
         &mut self,
+        leg: Leg<'_, M>,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
         around: &Surroundings<'_, L, S>,
     ) {
-        let took = now.saturating_since(self.attempt_started);
+        let took = now.saturating_since(leg.started);
         self.number = self.number.saturating_add(1);
         self.last = verdict;
         self.ending = ending;
         self.has_waited = false;
-        let start = self.attempt_started.saturating_since(self.started);
-        self.journal.record(start, took, ending, verdict);
+        let start = leg.started.saturating_since(self.started);
+        self.journal
+            .record(start, took, ending, verdict, leg.is_hedge);
+        self.learn(&leg, now, took);
 
         self.tell(EventKind::Attempt, self.number, now, around, |event| {
             event.with_duration(took)
         });
         // One that was cut has let go of its thread; then the machine slept.
-        let overrun = self.wake.saturating_add(OVERRUN);
+        let overrun = leg.give_up.saturating_add(OVERRUN);
         if ending != Ending::Cut && now >= overrun && overrun < Instant::MAX {
             self.tell(EventKind::Overran, self.number, now, around, |event| {
                 event.with_duration(took)
             });
         }
 
-        if let Some(permit) = self.permit.take() {
+        if let Some(permit) = leg.permit {
             let live = self.live;
             let turned = permit.settle(now, verdict.kind(), took, || live.draw(&around.seed));
             self.tell_transition(turned, self.number, now, around);
         }
     }
 
+    /// Lets the estimates know how long it took, unless it tells nothing about the
+    /// dependency.
+    fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
+        if self.ending == Ending::Refused || self.last.is_self_imposed() {
+            return;
+        }
+        let (live, policy) = (self.live, self.policy);
+        if self.last.is_ok() {
+            if policy.is_learning() {
+                let law = policy.attempt_ceiling();
+                live.estimates().learn_success(now, took, law.as_ref());
+            }
+        } else if self.ending == Ending::Cut && leg.cut_by == Bound::Ceiling {
+            live.estimates().learn_cut(now, leg.bound());
+        }
+        if H::COUNT > 1 {
+            live.hedging().record(now, took);
+        }
+    }
+
     fn decide<L: Listener, S: Fn() -> u64>(
         &mut self,
+        cut_by: Bound,
         now: Instant,
         around: &Surroundings<'_, L, S>,
         rule: impl FnOnce(&Retry<'_>) -> Duration,
@@ -93,7 +142,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         }
         // A cut by the deadline is the deadline's, whatever a clock says now
         // and however many attempts are left.
-        if self.ending == Ending::Cut && self.is_last_chance {
+        if self.ending == Ending::Cut && cut_by == Bound::Deadline {
             return self.miss_deadline(self.number, now, around);
         }
         if self.number >= self.attempts {
@@ -106,7 +155,8 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         let next = self.number.saturating_add(1);
         let live = self.live;
         let draw = live.draw(&around.seed);
-        let Some(delay) = self.policy.backoff().delay(next, self.last, draw) else {
+        let backoff = self.backoff(next, now, around);
+        let Some(delay) = backoff.delay(next, self.last, draw) else {
             return self.refuse_long_hint(now, around);
         };
         if !self.last.is_self_imposed()
@@ -117,7 +167,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
                 None => return self.refuse_for_budget(now, left, around),
             }
         }
-        let retry = Retry::new(next, self.last, self.policy.backoff(), delay);
+        let retry = Retry::new(next, self.last, &backoff, delay);
         let delay = self.at_least_the_hint(rule(&retry));
         if self.due < Instant::MAX && delay >= left {
             return self.miss_deadline(self.number, now, around);
@@ -127,6 +177,31 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         self.tell(EventKind::Retrying, next, now, around, |event| {
             event.with_delay(delay)
         });
+    }
+
+    /// The rule for the wait before attempt `next`, with its base measured if
+    /// that is asked for and known.
+    fn backoff<L: Listener, S>(
+        &self,
+        next: u32,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) -> Backoff {
+        let backoff = *self.policy.backoff();
+        if backoff.measured_base().is_none() || self.last.kind() == Kind::Throttled {
+            return backoff;
+        }
+        let Some(normal) = self.live.estimates().normal(now) else {
+            return backoff;
+        };
+        let measured = backoff.measured(normal);
+        let base = measured.transient_base();
+        if around.listener.is_listening() && self.live.estimates().is_new_base(base) {
+            self.tell(EventKind::BackoffBaseAdapted, next, now, around, |event| {
+                event.with_delay(base)
+            });
+        }
+        measured
     }
 
     fn stop<L: Listener, S>(

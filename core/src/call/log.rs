@@ -19,6 +19,8 @@ pub enum Ending {
     Cut,
     /// Nothing: the `admit` hook refused it before it began.
     Refused,
+    /// Nothing: another one was accepted first, and it was dropped.
+    Discarded,
 }
 
 /// Takes down the attempts of a call.
@@ -27,25 +29,33 @@ pub enum Ending {
 /// eight. A call asked for its [`Outcome`](crate::Outcome) keeps a log.
 pub trait Journal: Default {
     /// Takes down one finished attempt: when it began after the call's start,
-    /// how long it took, what it ended with and what that means.
-    fn record(&mut self, start: Duration, took: Duration, ending: Ending, verdict: Verdict);
+    /// how long it took, what it ended with, what that means, and whether it
+    /// raced another one.
+    fn record(
+        &mut self,
+        start: Duration,
+        took: Duration,
+        ending: Ending,
+        verdict: Verdict,
+        is_hedge: bool,
+    );
 }
 
 impl Journal for () {
-    fn record(&mut self, _: Duration, _: Duration, _: Ending, _: Verdict) {}
+    fn record(&mut self, _: Duration, _: Duration, _: Ending, _: Verdict, _: bool) {}
 }
 
 /// How many attempts a log keeps.
 const KEPT: usize = 8;
 
 /// Bits of the packed start that hold the verdict and the ending.
-const FLAGS: u32 = 6;
+const FLAGS: u32 = 7;
 const LATEST_START: u64 = u64::MAX >> FLAGS;
 
 /// One attempt in sixteen bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed {
-    /// Nanoseconds since the call's start, 58 bits (nine years), over six flags.
+    /// Nanoseconds since the call's start, 57 bits (four years), over seven flags.
     start: u64,
     took: u64,
 }
@@ -53,12 +63,19 @@ struct Packed {
 impl Packed {
     const EMPTY: Self = Self { start: 0, took: 0 };
 
-    fn new(start: Duration, took: Duration, ending: Ending, verdict: Verdict) -> Self {
+    fn new(
+        start: Duration,
+        took: Duration,
+        ending: Ending,
+        verdict: Verdict,
+        is_hedge: bool,
+    ) -> Self {
         let ending = match ending {
             Ending::Value => 0,
             Ending::Error => 1,
             Ending::Cut => 2,
             Ending::Refused => 3,
+            Ending::Discarded => 4,
         };
         let kind = match verdict.kind() {
             Kind::Ok => 0,
@@ -66,7 +83,10 @@ impl Packed {
             Kind::Throttled => 2,
             Kind::Permanent => 3,
         };
-        let flags = ending | (kind << 2) | (u64::from(verdict.is_self_imposed()) << 4);
+        let flags = ending
+            | (kind << 3)
+            | (u64::from(verdict.is_self_imposed()) << 5)
+            | (u64::from(is_hedge) << 6);
         Self {
             start: (nanos(start).min(LATEST_START) << FLAGS) | flags,
             took: nanos(took),
@@ -82,16 +102,17 @@ impl Packed {
     }
 
     const fn ending(self) -> Ending {
-        match self.start & 0b11 {
+        match self.start & 0b111 {
             0 => Ending::Value,
             1 => Ending::Error,
             2 => Ending::Cut,
-            _ => Ending::Refused,
+            3 => Ending::Refused,
+            _ => Ending::Discarded,
         }
     }
 
     const fn kind(self) -> Kind {
-        match (self.start >> 2) & 0b11 {
+        match (self.start >> 3) & 0b11 {
             0 => Kind::Ok,
             1 => Kind::Transient,
             2 => Kind::Throttled,
@@ -100,7 +121,11 @@ impl Packed {
     }
 
     const fn is_self_imposed(self) -> bool {
-        self.start & 0b1_0000 != 0
+        self.start & 0b10_0000 != 0
+    }
+
+    const fn is_hedge(self) -> bool {
+        self.start & 0b100_0000 != 0
     }
 }
 
@@ -129,11 +154,18 @@ impl Default for AttemptLog {
 }
 
 impl Journal for AttemptLog {
-    fn record(&mut self, start: Duration, took: Duration, ending: Ending, verdict: Verdict) {
+    fn record(
+        &mut self,
+        start: Duration,
+        took: Duration,
+        ending: Ending,
+        verdict: Verdict,
+        is_hedge: bool,
+    ) {
         // A ring: the entry of attempt n stands at (n - 1) mod 8.
         let at = self.count as usize % KEPT;
         if let Some(entry) = self.entries.get_mut(at) {
-            *entry = Packed::new(start, took, ending, verdict);
+            *entry = Packed::new(start, took, ending, verdict, is_hedge);
         }
         self.count = self.count.saturating_add(1);
     }
@@ -178,10 +210,12 @@ impl AttemptLog {
                 Some(end) => packed.start().saturating_sub(end),
                 None => 0,
             };
+            let overlaps = furthest.is_some_and(|end| packed.start() < end);
             furthest = furthest.max(Some(packed.end()));
             Some(LogEntry {
                 number: index.saturating_add(1),
                 pause: Duration::from_nanos(pause),
+                overlaps,
                 left: self
                     .deadline
                     .map(|bound| bound.saturating_sub(Duration::from_nanos(packed.start()))),
@@ -196,6 +230,7 @@ impl AttemptLog {
 pub struct LogEntry {
     number: u32,
     pause: Duration,
+    overlaps: bool,
     left: Option<Duration>,
     packed: Packed,
 }
@@ -243,6 +278,12 @@ impl LogEntry {
         self.packed.kind()
     }
 
+    /// Tells whether it raced another one.
+    #[must_use]
+    pub const fn is_hedge(&self) -> bool {
+        self.packed.is_hedge()
+    }
+
     /// Tells whether this process refused.
     #[must_use]
     pub const fn is_self_imposed(&self) -> bool {
@@ -262,12 +303,18 @@ impl fmt::Display for AttemptLog {
         )?;
         for entry in self.entries() {
             write!(f, "\n  #{}", entry.number())?;
-            if !entry.pause().is_zero() {
+            if entry.overlaps {
+                write!(f, " at {}", Compact(entry.start()))?;
+            } else if !entry.pause().is_zero() {
                 write!(f, " after {}", Compact(entry.pause()))?;
             }
-            write!(f, ": {}", entry.kind())?;
+            f.write_str(if entry.is_hedge() { " hedge: " } else { ": " })?;
+            if entry.ending() != Ending::Discarded {
+                write!(f, "{}", entry.kind())?;
+            }
             match entry.ending() {
                 Ending::Value => {}
+                Ending::Discarded => f.write_str("discarded")?,
                 Ending::Error => write!(f, " {}", short_name(self.error))?,
                 Ending::Cut => f.write_str(" (timed out)")?,
                 Ending::Refused => f.write_str(" (not admitted)")?,
@@ -293,7 +340,7 @@ mod tests {
     fn the_last_eight_are_kept() {
         let mut log = AttemptLog::default();
         for n in 0..11 {
-            log.record(MS(n * 10), MS(4), Ending::Error, Verdict::TRANSIENT);
+            log.record(MS(n * 10), MS(4), Ending::Error, Verdict::TRANSIENT, false);
         }
         let log = log.closed(MS(104), Some(MS(200)), "std::io::Error");
         let numbers: Vec<_> = log.entries().map(|entry| entry.number()).collect();
@@ -307,7 +354,13 @@ mod tests {
 
     #[test]
     fn every_part_survives_packing() {
-        let endings = [Ending::Value, Ending::Error, Ending::Cut, Ending::Refused];
+        let endings = [
+            Ending::Value,
+            Ending::Error,
+            Ending::Cut,
+            Ending::Refused,
+            Ending::Discarded,
+        ];
         let verdicts = [
             Verdict::OK,
             Verdict::TRANSIENT,
@@ -316,7 +369,8 @@ mod tests {
         ];
         for ending in endings {
             for verdict in verdicts {
-                let packed = Packed::new(MS(7), Duration::MAX, ending, verdict);
+                let packed = Packed::new(MS(7), Duration::MAX, ending, verdict, true);
+                assert!(packed.is_hedge());
                 assert_eq!(packed.start(), 7_000_000);
                 assert_eq!(packed.ending(), ending);
                 assert_eq!(packed.kind(), verdict.kind());
@@ -334,12 +388,26 @@ mod tests {
             Duration::from_micros(300),
             Ending::Error,
             Verdict::TRANSIENT,
+            false,
         );
-        log.record(MS(100), MS(1_250), Ending::Cut, Verdict::TRANSIENT);
+        log.record(MS(100), MS(1_250), Ending::Cut, Verdict::TRANSIENT, false);
         let log = log.closed(MS(1_350), None, "std::io::error::Error");
         assert_eq!(
             log.to_string(),
             "2 attempts in 1.35s\n  #1: Transient Error, 300us\n  #2 after 99.7ms: Transient (timed out), 1.25s"
+        );
+    }
+
+    // core-14.19
+    #[test]
+    fn a_race_shows_in_the_table() {
+        let mut log = AttemptLog::default();
+        log.record(MS(44), MS(5), Ending::Value, Verdict::OK, true);
+        log.record(MS(0), MS(49), Ending::Discarded, Verdict::OK, false);
+        let log = log.closed(MS(49), None, "()");
+        assert_eq!(
+            log.to_string(),
+            "2 attempts in 49ms\n  #1 hedge: Ok, 5ms\n  #2 at 0s: discarded, 49ms"
         );
     }
 }

@@ -4,16 +4,17 @@ use core::fmt;
 use core::time::Duration;
 
 use super::attempt::Attempt;
+use super::leg::{Bound, Leg};
 use super::log::{Ending, Journal};
 use super::report::Report;
 use crate::breaker_state::BreakerState;
 use crate::event::EventKind;
+use crate::lanes::{Lanes, Single};
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
 use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
-use crate::state::circuit_breaker::permit::Permit;
 use crate::state::dependency::Dependency;
 use crate::state::retry_budget::Token;
 use crate::time::Instant;
@@ -26,9 +27,9 @@ pub enum Order {
     Start,
     /// Nothing before this instant, unless an attempt ends.
     Wait(Instant),
-    /// Drop the attempt, then settle it as [`Ending::Cut`].
-    Cut,
-    /// The call is over.
+    /// Drop the attempt in this lane, then settle it as [`Ending::Cut`].
+    Cut(usize),
+    /// Drop whatever still flies: the call is over.
     Finish(Reason),
 }
 
@@ -47,8 +48,11 @@ pub struct Surroundings<'a, L, S> {
 ///
 /// It knows no future, no waker and no runtime. A driver asks
 /// [`step`](Self::step), does what the order says, and tells it what came of
-/// it. Dropping it at any point gives back the probe slot and the retry token
+/// it. Dropping it at any point gives back the probe slots and the retry token
 /// it holds.
+///
+/// A call with several lanes (`H`) may have as many attempts in flight; each is
+/// told by its lane, counted from 0.
 ///
 /// ```
 /// use core::time::Duration;
@@ -64,27 +68,36 @@ pub struct Surroundings<'a, L, S> {
 /// let attempt = call.launch(now, &around).unwrap();
 /// assert_eq!((attempt.number(), attempt.timeout()), (1, Some(Duration::from_secs(10))));
 ///
-/// call.settle(now, Ending::Value, Verdict::OK, &around, |retry| retry.delay());
+/// let lane = call.lane();
+/// call.settle(lane, now, Ending::Value, Verdict::OK, &around, |retry| retry.delay());
 /// assert_eq!(call.step(now, &around), Order::Finish(Reason::Succeeded));
 /// ```
-pub struct Machine<'g, M: Memory = Shared, J = ()> {
+pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) policy: &'g Policy,
-    pub(super) live: &'g Dependency<M>,
-    pub(super) permit: Option<Permit<'g, M>>,
+    pub(super) live: &'g Dependency<M, H>,
+    pub(super) legs: H::Each<Leg<'g, M>>,
     pub(super) token: Option<Token<'g, M>>,
     pub(super) started: Instant,
     /// The deadline; before the start, the span it will lie ahead.
     pub(super) due: Instant,
     /// The end of whatever the phase waits for.
     pub(super) wake: Instant,
-    pub(super) attempt_started: Instant,
+    /// When a slow attempt is raced; never, if it is `MAX`.
+    pub(super) hedge_at: Instant,
     pub(super) attempts: u32,
+    /// How many attempts have ended.
     pub(super) number: u32,
+    /// How many are in flight.
+    pub(super) flying: u8,
+    /// Of the attempt that is about to start, or started or ended last.
+    pub(super) lane: u8,
     pub(super) last: Verdict,
     pub(super) ending: Ending,
     pub(super) phase: Phase,
-    /// The deadline, not the attempt timeout, bounds the attempt in flight.
-    pub(super) is_last_chance: bool,
+    /// What is about to start races another one.
+    pub(super) is_hedge: bool,
+    /// No further copy in this round.
+    pub(super) is_held_back: bool,
     /// The wait after the last attempt is over.
     pub(super) has_waited: bool,
     /// What the breaker was when it refused.
@@ -109,14 +122,14 @@ pub(super) enum Phase {
     Over(Reason),
 }
 
-impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
+impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Makes a call that has not begun.
     #[must_use]
-    pub fn new(policy: &'g Policy, live: &'g Dependency<M>) -> Self {
+    pub fn new(policy: &'g Policy, live: &'g Dependency<M, H>) -> Self {
         Self {
             policy,
             live,
-            permit: None,
+            legs: H::each(|_| Leg::IDLE),
             token: None,
             started: Instant::ZERO,
             due: match policy.deadline() {
@@ -124,13 +137,16 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                 None => Instant::MAX,
             },
             wake: Instant::ZERO,
-            attempt_started: Instant::ZERO,
+            hedge_at: Instant::MAX,
             attempts: policy.attempts(),
             number: 0,
+            flying: 0,
+            lane: 0,
             last: Verdict::OK,
             ending: Ending::Refused,
             phase: Phase::Fresh,
-            is_last_chance: false,
+            is_hedge: false,
+            is_held_back: false,
             has_waited: false,
             refused_in: None,
             journal: J::default(),
@@ -171,7 +187,12 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                 Phase::Admission => self.ask_admission(now, around),
                 Phase::Setup => return Order::Start,
                 Phase::Flying if now < self.wake => return Order::Wait(self.wake),
-                Phase::Flying => return Order::Cut,
+                Phase::Flying => {
+                    if let Some(lane) = self.overdue(now) {
+                        return Order::Cut(lane);
+                    }
+                    self.ask_hedge(now, around);
+                }
                 Phase::Pausing | Phase::Refusing(_) if now < self.wake => {
                     return Order::Wait(self.wake);
                 }
@@ -190,6 +211,10 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
+        // A new round: nothing flies.
+        self.lane = 0;
+        self.is_hedge = false;
+        self.is_held_back = false;
         let next = self.number.saturating_add(1);
         if let Some(breaker) = self.live.breaker() {
             let permit = match breaker.admit(now) {
@@ -200,7 +225,9 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
                 }
             };
             let turned = permit.transition();
-            self.permit = Some(permit);
+            if let Some(leg) = self.legs.as_mut().first_mut() {
+                leg.permit = Some(permit);
+            }
             self.tell_transition(turned, next, now, around);
         }
         if self.left(now).is_zero() {
@@ -228,7 +255,7 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
-        let attempt = Attempt::new(self.number.saturating_add(1), self.last);
+        let attempt = Attempt::new(self.next_number(), self.last);
         if self.due == Instant::MAX {
             attempt
         } else {
@@ -246,27 +273,79 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     ) -> Option<Attempt> {
         let attempt = self.upcoming(now);
         if self.left(now).is_zero() {
-            self.miss_deadline(attempt.number(), now, around);
+            if self.is_hedge {
+                self.hold_back();
+            } else {
+                self.miss_deadline(attempt.number(), now, around);
+            }
             return None;
         }
         // The retry happens: its token is spent for good.
         if let Some(token) = self.token.take() {
             token.spend();
         }
-        let own = match self.policy.attempt_timeout() {
+        let (own, bound) = self.own_bound(now, around);
+        let give_up = own.min(self.due);
+        let lane = self.lane();
+        if let Some(leg) = self.legs.as_mut().get_mut(lane) {
+            leg.number = attempt.number();
+            leg.started = now;
+            leg.give_up = give_up;
+            leg.is_hedge = self.is_hedge;
+            // When both end at once, the deadline is over.
+            leg.cut_by = if self.due <= own && self.due < Instant::MAX {
+                Bound::Deadline
+            } else {
+                bound
+            };
+        }
+        self.flying = self.flying.saturating_add(1);
+        self.phase = Phase::Flying;
+        self.arm(now);
+        Some(if give_up == Instant::MAX {
+            attempt
+        } else {
+            attempt.with_timeout(give_up.saturating_since(now))
+        })
+    }
+
+    /// The attempt's own end: the attempt timeout, or the measured ceiling where
+    /// that is sooner.
+    fn own_bound<L: Listener, S>(
+        &self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) -> (Instant, Bound) {
+        let constant = match self.policy.attempt_timeout() {
             Some(timeout) => now.saturating_add(timeout),
             None => Instant::MAX,
         };
-        self.wake = own.min(self.due);
-        // When both end at once, the deadline is over.
-        self.is_last_chance = self.due <= own && self.due < Instant::MAX;
-        self.attempt_started = now;
-        self.phase = Phase::Flying;
-        Some(if self.wake == Instant::MAX {
-            attempt
-        } else {
-            attempt.with_timeout(self.wake.saturating_since(now))
-        })
+        let Some(ceiling) = self.live.attempt_ceiling(now, self.policy) else {
+            return (constant, Bound::Timeout);
+        };
+        let measured = now.saturating_add(ceiling);
+        if measured >= constant {
+            return (constant, Bound::Timeout);
+        }
+        if around.listener.is_listening() && self.live.estimates().is_new_ceiling(ceiling) {
+            let kind = EventKind::AttemptCeilingAdapted;
+            self.tell(kind, self.next_number(), now, around, |event| {
+                event.with_delay(ceiling)
+            });
+        }
+        (measured, Bound::Ceiling)
+    }
+
+    /// Returns the lane of the attempt that is to start, or started last.
+    #[must_use]
+    pub fn lane(&self) -> usize {
+        self.lane.into()
+    }
+
+    /// Tells whether another attempt flies beside that one.
+    #[must_use]
+    pub const fn is_racing(&self) -> bool {
+        self.flying > 1
     }
 
     /// Returns the end of what the machine last said to wait for, or of the
@@ -298,9 +377,12 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
             verdict: self.last,
             ending: self.ending,
             deadline: (self.due != Instant::MAX).then(|| self.due.saturating_since(self.started)),
-            // Only then does `wake` still hold the end of that attempt.
-            cut_after: (self.ending == Ending::Cut && reason == Reason::AttemptsExhausted)
-                .then(|| self.wake.saturating_since(self.attempt_started)),
+            cut_after: match self.legs.as_ref().get(self.lane()) {
+                Some(leg) if self.ending == Ending::Cut && reason == Reason::AttemptsExhausted => {
+                    Some(leg.bound())
+                }
+                _ => None,
+            },
             hint: match reason {
                 Reason::DependencyUnavailable => self
                     .live
@@ -322,22 +404,25 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
 
     /// Returns the call with an empty journal of another kind.
     #[must_use]
-    pub fn with_journal<K: Journal>(self) -> Machine<'g, M, K> {
+    pub fn with_journal<K: Journal>(self) -> Machine<'g, M, K, H> {
         Machine {
             policy: self.policy,
             live: self.live,
-            permit: self.permit,
+            legs: self.legs,
             token: self.token,
             started: self.started,
             due: self.due,
             wake: self.wake,
-            attempt_started: self.attempt_started,
+            hedge_at: self.hedge_at,
             attempts: self.attempts,
             number: self.number,
+            flying: self.flying,
+            lane: self.lane,
             last: self.last,
             ending: self.ending,
             phase: self.phase,
-            is_last_chance: self.is_last_chance,
+            is_hedge: self.is_hedge,
+            is_held_back: self.is_held_back,
             has_waited: self.has_waited,
             refused_in: self.refused_in,
             journal: K::default(),
@@ -358,9 +443,24 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
         }
     }
 
+    pub(super) const fn next_number(&self) -> u32 {
+        self.number
+            .saturating_add(self.flying as u32)
+            .saturating_add(1)
+    }
+
+    /// The first attempt in flight whose time is over.
+    fn overdue(&self, now: Instant) -> Option<usize> {
+        let mut legs = self.legs.as_ref().iter();
+        legs.position(|leg| leg.is_flying() && leg.give_up <= now)
+    }
+
     /// Ends the call; what it holds goes back.
     pub(super) fn finish(&mut self, reason: Reason) {
-        self.permit = None;
+        for leg in self.legs.as_mut() {
+            leg.clear();
+        }
+        self.flying = 0;
         self.token = None;
         self.phase = Phase::Over(reason);
     }
@@ -384,11 +484,12 @@ impl<'g, M: Memory, J: Journal> Machine<'g, M, J> {
     }
 }
 
-impl<M: Memory, J> fmt::Debug for Machine<'_, M, J> {
+impl<M: Memory, J, H: Lanes> fmt::Debug for Machine<'_, M, J, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
             .field("phase", &self.phase)
             .field("attempts", &self.number)
+            .field("flying", &self.flying)
             .field("last", &self.last)
             .field("wake", &self.wake)
             .finish_non_exhaustive()

@@ -3,9 +3,11 @@
 pub(crate) mod attempt;
 mod decide;
 pub(crate) mod error;
+mod leg;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod outcome;
+mod race;
 pub(crate) mod report;
 pub(crate) mod rules;
 mod tell;

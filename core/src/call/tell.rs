@@ -3,13 +3,14 @@
 use super::log::{Ending, Journal};
 use super::machine::{Machine, Surroundings};
 use crate::event::{Event, EventKind};
+use crate::lanes::Lanes;
 use crate::listener::Listener;
 use crate::memory::Memory;
 use crate::state::circuit_breaker::permit::Transition;
 use crate::time::Instant;
 use crate::verdict::Verdict;
 
-impl<M: Memory, J: Journal> Machine<'_, M, J> {
+impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     pub(super) fn tell_transition<L: Listener, S>(
         &self,
         transition: Option<Transition>,
@@ -50,7 +51,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         match self.ending {
             Ending::Error => event = event.with_error(around.error),
             Ending::Cut => event = event.with_error("AttemptTimeout"),
-            Ending::Value | Ending::Refused => {}
+            Ending::Value | Ending::Refused | Ending::Discarded => {}
         }
         around.listener.on_event(&detail(event));
     }

@@ -151,6 +151,14 @@ impl<M: Memory, const S: usize> RollingCounts<M, S> {
         Instant::from_nanos(self.end.load())
     }
 
+    /// Returns how many slices lie between two ends.
+    pub(crate) fn slices_between(&self, earlier: u64, later: u64) -> u64 {
+        later
+            .saturating_sub(earlier)
+            .checked_div(self.slices.length())
+            .unwrap_or(0)
+    }
+
     /// Forgets everything.
     pub fn clear(&self) {
         let _forgotten = self.drain_all();

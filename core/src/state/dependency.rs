@@ -1,14 +1,23 @@
 //! All live parts of one guard.
 
+use core::time::Duration;
+
 use super::circuit_breaker::CircuitBreaker;
+use super::estimates::Estimates;
+use super::hedging::Hedging;
+use super::measured::Measured;
 use super::retry_budget::RetryBudget;
+use crate::lanes::{Lanes, Single};
 use crate::math::random::random;
 use crate::memory::{Memory, Shared, Word};
+use crate::policy::hedge::Hedge;
 use crate::policy::policy::Policy;
+use crate::time::Instant;
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
 
-/// What a guard knows of its dependency: breaker, budget, random stream.
+/// What a guard knows of its dependency: estimates, breaker, budget, random
+/// stream.
 ///
 /// Each live part is its own, borrowed for ever, or (feature `alloc`) held by
 /// `Arc` together with other guards.
@@ -22,7 +31,9 @@ use alloc::sync::Arc;
 /// assert_eq!(breaker.state(Instant::ZERO), BreakerState::Closed);
 /// ```
 #[derive(Debug)]
-pub struct Dependency<M: Memory = Shared> {
+pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
+    estimates: Estimates<M>,
+    hedging: Hedging<H::Memory<M>>,
     breaker: Part<CircuitBreaker<M>>,
     budget: Part<RetryBudget<M>>,
     fixed_seed: Option<u64>,
@@ -62,7 +73,7 @@ impl<P> Part<P> {
     }
 }
 
-impl<M: Memory> Dependency<M> {
+impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Makes the live parts that `policy` asks for, each its own.
     ///
     /// # Panics
@@ -91,7 +102,13 @@ impl<M: Memory> Dependency<M> {
         budget: Option<&'static RetryBudget<M>>,
         seed: Option<u64>,
     ) -> Self {
+        let hedge = match policy.hedge() {
+            Some(law) => *law,
+            None => Hedge::DEFAULT,
+        };
         Self {
+            estimates: Estimates::new(policy),
+            hedging: Hedging::new(&hedge),
             breaker: match (breaker, policy.breaker()) {
                 (Some(breaker), _) => Part::Borrowed(breaker),
                 (None, Some(settings)) => Part::Own(CircuitBreaker::new(*settings)),
@@ -121,6 +138,47 @@ impl<M: Memory> Dependency<M> {
     #[cfg(feature = "alloc")]
     pub fn hold_budget(&mut self, budget: Arc<RetryBudget<M>>) {
         self.budget = Part::Held(budget);
+    }
+
+    /// Returns what was learnt from the latencies of successes.
+    #[must_use]
+    pub const fn estimates(&self) -> &Estimates<M> {
+        &self.estimates
+    }
+
+    /// Returns what was learnt about racing slow attempts.
+    #[must_use]
+    pub const fn hedging(&self) -> &Hedging<H::Memory<M>> {
+        &self.hedging
+    }
+
+    /// Returns how long an attempt may take by what was learnt; `None` while too
+    /// little is known, or the policy does not ask.
+    ///
+    /// Before the attempt timeout, which may be less.
+    #[must_use]
+    pub fn attempt_ceiling(&self, now: Instant, policy: &Policy) -> Option<Duration> {
+        let law = policy.attempt_ceiling()?;
+        let hedge = match policy.hedge() {
+            Some(_) if H::COUNT > 1 => self.hedging.threshold(now),
+            _ => None,
+        };
+        self.estimates.ceiling(now, &law, hedge)
+    }
+
+    /// Returns what is measured for `policy` right now.
+    #[must_use]
+    pub fn measured(&self, now: Instant, policy: &Policy) -> Measured {
+        let backoff = policy.backoff();
+        Measured {
+            attempt_ceiling: self.attempt_ceiling(now, policy),
+            backoff_base: backoff.measured_base().and_then(|_| {
+                let normal = self.estimates.normal(now)?;
+                Some(backoff.measured(normal).transient_base())
+            }),
+            hedge_threshold: policy.hedge().and_then(|_| self.hedging.threshold(now)),
+            ..Measured::default()
+        }
     }
 
     /// Returns the circuit breaker, if there is one.
@@ -169,6 +227,8 @@ impl<M: Memory> Dependency<M> {
 
     /// Starts the guard's own parts afresh; shared ones stay as they are.
     pub fn reset(&self) {
+        self.estimates.reset();
+        self.hedging.reset();
         if let Some(breaker) = self.breaker.own() {
             breaker.start_afresh();
         }
@@ -194,7 +254,6 @@ mod tests {
     use crate::policy::breaker::Breaker;
     use crate::policy::budget::Budget;
     use crate::state::retry_budget::Token;
-    use crate::time::Instant;
 
     const GUARDED: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
 
@@ -221,8 +280,8 @@ mod tests {
     #[test]
     fn a_shared_breaker_is_ruled_from_outside() {
         static SHARED: CircuitBreaker = CircuitBreaker::new(Breaker::DEFAULT);
-        let live = Dependency::with_parts(&Policy::NONE, Some(&SHARED), None, None);
-        let other = Dependency::with_parts(&GUARDED, Some(&SHARED), None, None);
+        let live: Dependency = Dependency::with_parts(&Policy::NONE, Some(&SHARED), None, None);
+        let other: Dependency = Dependency::with_parts(&GUARDED, Some(&SHARED), None, None);
         assert!(live.is_breaker_shared());
         SHARED.isolate();
         for live in [&live, &other] {

@@ -2,4 +2,8 @@
 
 pub(crate) mod circuit_breaker;
 pub(crate) mod dependency;
+pub(crate) mod estimates;
+pub(crate) mod hedging;
+pub(crate) mod measured;
 pub(crate) mod retry_budget;
+mod win_loop;

@@ -1,0 +1,68 @@
+//! One attempt in flight.
+
+use core::time::Duration;
+
+use crate::memory::Memory;
+use crate::state::circuit_breaker::permit::Permit;
+use crate::time::Instant;
+
+/// One attempt in flight, or the place of one.
+#[derive(Debug)]
+pub(super) struct Leg<'g, M: Memory> {
+    /// Its number, the first being 1; zero where nothing flies.
+    pub(super) number: u32,
+    pub(super) cut_by: Bound,
+    /// It races another one.
+    pub(super) is_hedge: bool,
+    pub(super) started: Instant,
+    /// When it is cut.
+    pub(super) give_up: Instant,
+    pub(super) permit: Option<Permit<'g, M>>,
+}
+
+/// What cuts an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// The attempt timeout, or nothing.
+    Timeout,
+    /// The measured ceiling.
+    Ceiling,
+    /// The deadline.
+    Deadline,
+}
+
+impl<M: Memory> Leg<'_, M> {
+    pub(super) const IDLE: Self = Self {
+        number: 0,
+        cut_by: Bound::Timeout,
+        is_hedge: false,
+        started: Instant::ZERO,
+        give_up: Instant::MAX,
+        permit: None,
+    };
+
+    pub(super) const fn is_flying(&self) -> bool {
+        self.number != 0
+    }
+
+    /// How long it may take.
+    pub(super) fn bound(&self) -> Duration {
+        self.give_up.saturating_since(self.started)
+    }
+
+    /// Empties the place; the times stay readable.
+    pub(super) fn clear(&mut self) {
+        self.number = 0;
+        self.permit = None;
+    }
+
+    /// Takes the attempt out of its place; the times stay readable there.
+    pub(super) fn take(&mut self) -> Self {
+        let taken = Self {
+            permit: self.permit.take(),
+            ..*self
+        };
+        self.number = 0;
+        taken
+    }
+}

@@ -1,0 +1,148 @@
+//! Racing a slow attempt with another copy.
+
+use core::time::Duration;
+
+use super::log::{Ending, Journal};
+use super::machine::{Machine, Phase, Surroundings};
+use crate::breaker_state::BreakerState;
+use crate::event::EventKind;
+use crate::lanes::Lanes;
+use crate::listener::Listener;
+use crate::memory::Memory;
+use crate::time::Instant;
+use crate::verdict::Verdict;
+
+impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
+    /// Sets what an attempt in flight is waited for: its end, and when to race it.
+    pub(super) fn arm(&mut self, now: Instant) {
+        self.hedge_at = Instant::MAX;
+        if H::COUNT > 1
+            && let Some(threshold) = self.threshold(now)
+        {
+            self.hedge_at = now.saturating_add(threshold);
+        }
+        self.wake = self.hedge_at;
+        for leg in self.legs.as_ref() {
+            if leg.is_flying() {
+                self.wake = self.wake.min(leg.give_up);
+            }
+        }
+    }
+
+    /// After how long another copy would start; `None` when none may.
+    fn threshold(&self, now: Instant) -> Option<Duration> {
+        self.policy.hedge()?;
+        if self.is_held_back
+            || usize::from(self.flying) >= H::COUNT
+            || self.next_number() > self.attempts
+            || !self.is_breaker_closed(now)
+        {
+            return None;
+        }
+        let threshold = self.live.hedging().threshold(now)?;
+        (threshold < self.left(now)).then_some(threshold)
+    }
+
+    /// A probe must not be raced, and a dependency that recovers not loaded.
+    fn is_breaker_closed(&self, now: Instant) -> bool {
+        self.live
+            .breaker()
+            .is_none_or(|breaker| breaker.state(now) == BreakerState::Closed)
+    }
+
+    /// The attempt in flight has become slow: starts another copy, if it may.
+    pub(super) fn ask_hedge<L: Listener, S>(
+        &mut self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        let after = self.newest_ran(now);
+        let next = self.next_number();
+        if !self.live.hedging().is_worth_it(now) {
+            self.hold_back();
+            let kind = EventKind::HedgeSuppressed;
+            return self.tell(kind, next, now, around, |event| event.with_delay(after));
+        }
+        let live = self.live;
+        if let Some(budget) = live.budget() {
+            self.token = budget.take(now);
+            if self.token.is_none() {
+                return self.hold_back();
+            }
+        }
+        let permit = match live.breaker() {
+            Some(_) if !self.is_breaker_closed(now) => return self.hold_back(),
+            Some(breaker) => match breaker.admit(now) {
+                Ok(permit) => Some(permit),
+                Err(_) => return self.hold_back(),
+            },
+            None => None,
+        };
+        let mut places = self.legs.as_mut().iter_mut().zip(0..);
+        let Some((leg, lane)) = places.find(|(leg, _)| !leg.is_flying()) else {
+            return self.hold_back();
+        };
+        leg.permit = permit;
+        self.lane = lane;
+        self.is_hedge = true;
+        self.phase = Phase::Setup;
+        live.hedging().start(now);
+        self.tell(EventKind::HedgeStarted, next, now, around, |event| {
+            event.with_delay(after)
+        });
+    }
+
+    /// How long the newest attempt in flight has run.
+    fn newest_ran(&self, now: Instant) -> Duration {
+        let legs = self.legs.as_ref().iter();
+        let started = legs.filter(|leg| leg.is_flying()).map(|leg| leg.started);
+        now.saturating_since(started.max().unwrap_or(now))
+    }
+
+    /// Starts no further copy in this round, and gives back what one would need.
+    pub(super) fn hold_back(&mut self) {
+        self.token = None;
+        self.is_held_back = true;
+        self.phase = Phase::Flying;
+        self.hedge_at = Instant::MAX;
+        self.wake = Instant::MAX;
+        for leg in self.legs.as_mut() {
+            if leg.is_flying() {
+                self.wake = self.wake.min(leg.give_up);
+            } else {
+                leg.clear();
+            }
+        }
+    }
+
+    /// An attempt was accepted: whatever still flies has lost.
+    pub(super) fn discard_others<L: Listener, S>(
+        &mut self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        let mut number = self.number;
+        for lane in 0..H::COUNT {
+            let Some(leg) = self.legs.as_mut().get_mut(lane) else {
+                return;
+            };
+            if !leg.is_flying() {
+                continue;
+            }
+            // Dropped here: a permit given back says nothing about the dependency.
+            let lost = leg.take();
+            self.flying = self.flying.saturating_sub(1);
+            let ran = now.saturating_since(lost.started);
+            let start = lost.started.saturating_since(self.started);
+            let (discarded, verdict) = (Ending::Discarded, Verdict::OK);
+            self.journal
+                .record(start, ran, discarded, verdict, lost.is_hedge);
+            let kind = EventKind::HedgeDiscarded;
+            // As the log counts: in the order in which attempts end.
+            number = number.saturating_add(1);
+            self.tell(kind, number, now, around, |event| {
+                event.with_verdict(verdict).with_duration(ran)
+            });
+        }
+    }
+}

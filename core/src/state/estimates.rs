@@ -1,0 +1,286 @@
+//! What a guard has learnt from the latencies of its successes.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::math::latency_window::LatencyWindow;
+use crate::math::quantile::Quantile;
+use crate::memory::{Memory, Shared, Word};
+use crate::policy::ceiling::AttemptCeiling;
+use crate::policy::measured_base::MeasuredBase;
+use crate::policy::policy::Policy;
+use crate::time::{Instant, nanos};
+
+/// What a guard has learnt from the latencies of its successes.
+///
+/// **The way out of a ceiling that cuts everything.** Successes alone would
+/// never show that the dependency became slower than the ceiling. So an attempt
+/// that the ceiling cuts counts as a sample of just that length; and when three
+/// are cut with no success between, that one and each further one double the
+/// ceiling, up to the attempt timeout. Only a success within the ceiling as it
+/// was before ends this: one that took longer proves that the doubling is right.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{AttemptCeiling, Estimates, Instant, Policy};
+///
+/// static LEARNT: Estimates = Estimates::new(&Policy::DEFAULT);
+/// const LAW: AttemptCeiling = AttemptCeiling::DEFAULT;
+///
+/// let now = Instant::from_nanos(1);
+/// for _ in 0..20 {
+///     LEARNT.learn_success(now, Duration::from_millis(40), Some(&LAW));
+/// }
+/// let ceiling = |now| LEARNT.ceiling(now, &LAW, None).map(|bound| bound.as_millis());
+/// assert_eq!(ceiling(now), Some(130));
+///
+/// for _ in 0..3 {
+///     LEARNT.learn_cut(now, Duration::from_millis(130));
+/// }
+/// assert!(ceiling(now) >= Some(260));
+/// ```
+pub struct Estimates<M: Memory = Shared> {
+    successes: LatencyWindow<M, M::Profile>,
+    tail: Quantile<M>,
+    normal: Quantile<M>,
+    /// How many attempts the ceiling cut in a row.
+    cuts: M::U32,
+    told_ceiling: M::U64,
+    told_base: M::U64,
+}
+
+impl<M: Memory> Estimates<M> {
+    /// Makes estimates that know nothing yet.
+    #[must_use]
+    pub const fn new(policy: &Policy) -> Self {
+        let ceiling = match policy.attempt_ceiling() {
+            Some(law) => law,
+            None => AttemptCeiling::DEFAULT,
+        };
+        let base = match policy.backoff().measured_base() {
+            Some(law) => law,
+            None => MeasuredBase::DEFAULT,
+        };
+        Self {
+            successes: LatencyWindow::new(policy.history()),
+            tail: Quantile::new(ceiling.quantile(), ceiling.minimum_samples()),
+            normal: Quantile::new(base.quantile(), base.minimum_samples()),
+            cuts: M::U32::ZERO,
+            told_ceiling: M::U64::ZERO,
+            told_base: M::U64::ZERO,
+        }
+    }
+
+    /// Counts a success, against the ceiling's law if there is one.
+    pub fn learn_success(&self, now: Instant, took: Duration, law: Option<&AttemptCeiling>) {
+        self.successes.record(now, took);
+        // In health this is one load.
+        if self.cuts.load() != 0
+            && let Some(law) = law
+            && self.plain(now, law).is_none_or(|bound| took <= bound)
+        {
+            self.cuts.store(0);
+        }
+    }
+
+    /// Counts an attempt that was cut by the ceiling, which was at `bound`.
+    pub fn learn_cut(&self, now: Instant, bound: Duration) {
+        self.successes.record(now, bound);
+        if self.cuts.load() < MOST_CUTS {
+            self.cuts.fetch_add(1);
+        }
+    }
+
+    /// Returns how long an attempt may take; `None` while too little is known.
+    ///
+    /// With a hedge that is armed after `hedge`, the first copy outlives that
+    /// moment as many times as the law's multiple says. At most
+    /// [`Duration::MAX`]; the caller lowers it to the constant.
+    #[must_use]
+    pub fn ceiling(
+        &self,
+        now: Instant,
+        law: &AttemptCeiling,
+        hedge: Option<Duration>,
+    ) -> Option<Duration> {
+        let plain = self.plain(now, law)?;
+        let bound = match hedge {
+            Some(armed) => plain.max(law.bound(armed)),
+            None => plain,
+        };
+        match self.cuts.load().checked_sub(PATIENCE) {
+            None => Some(bound),
+            Some(more) => {
+                let factor = 1_u64.unbounded_shl(more.saturating_add(1).min(63));
+                Some(Duration::from_nanos(nanos(bound).saturating_mul(factor)))
+            }
+        }
+    }
+
+    /// Returns the ceiling before any doubling.
+    fn plain(&self, now: Instant, law: &AttemptCeiling) -> Option<Duration> {
+        let tail = self.successes.quantile(now, &self.tail)?;
+        Some(law.bound(tail.upper()))
+    }
+
+    /// Returns what a normal success takes; `None` while too little is known.
+    #[must_use]
+    pub fn normal(&self, now: Instant) -> Option<Duration> {
+        let normal = self.successes.quantile(now, &self.normal)?;
+        Some(normal.middle())
+    }
+
+    /// Tells whether this ceiling differs from the last one that was told.
+    pub(crate) fn is_new_ceiling(&self, bound: Duration) -> bool {
+        is_new::<M>(&self.told_ceiling, bound)
+    }
+
+    /// Tells whether this base differs from the last one that was told.
+    pub(crate) fn is_new_base(&self, base: Duration) -> bool {
+        is_new::<M>(&self.told_base, base)
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) {
+        self.successes.reset();
+        self.tail.forget();
+        self.normal.forget();
+        self.cuts.store(0);
+        self.told_ceiling.store(0);
+        self.told_base.store(0);
+    }
+}
+
+impl<M: Memory> fmt::Debug for Estimates<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Estimates")
+            .field("tail", &self.tail)
+            .field("normal", &self.normal)
+            .field("cuts", &self.cuts.load())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The word holds nanoseconds and one more, as zero is "nothing was told".
+fn is_new<M: Memory>(told: &M::U64, value: Duration) -> bool {
+    let value = nanos(value).saturating_add(1);
+    told.load() != value && told.swap(value) != value
+}
+
+/// From how many cuts in a row on the ceiling doubles.
+const PATIENCE: u32 = 3;
+/// Doubling a nanosecond more often passes the end of time.
+const MOST_CUTS: u32 = 70;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::ratio::Ratio;
+    use crate::memory::Local;
+
+    const LAW: AttemptCeiling = AttemptCeiling::DEFAULT;
+    const NOW: Instant = Instant::from_nanos(1);
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn warm(took: Duration, samples: u32) -> Estimates<Local> {
+        let learnt = Estimates::new(&Policy::DEFAULT);
+        for _ in 0..samples {
+            learnt.learn_success(NOW, took, Some(&LAW));
+        }
+        learnt
+    }
+
+    fn ceiling(learnt: &Estimates<Local>) -> Option<Duration> {
+        learnt.ceiling(NOW, &LAW, None)
+    }
+
+    /// The upper edges of the cells of 40 ms, 100 ms, 0.3 ms, 2 s and 10 ms.
+    const FORTY: Duration = Duration::from_nanos(43_515_904);
+    const HUNDRED: Duration = Duration::from_nanos(103_809_024);
+
+    // core-04.2, core-04.3, core-04.4
+    #[test]
+    fn three_times_the_tail_once_warm() {
+        assert_eq!(ceiling(&warm(ms(40), 19)), None);
+        assert_eq!(ceiling(&warm(ms(40), 20)), Some(FORTY * 3));
+        assert_eq!(ceiling(&warm(ms(100), 50)), Some(HUNDRED * 3));
+        let fast = warm(Duration::from_micros(300), 20);
+        assert_eq!(ceiling(&fast), Some(ms(50)));
+    }
+
+    // core-04.7
+    #[test]
+    fn the_tail_is_a_rank() {
+        let mixed = |fast: u32, slow: u32| {
+            let learnt = warm(ms(10), fast);
+            for _ in 0..slow {
+                learnt.learn_success(NOW, ms(2_000), Some(&LAW));
+            }
+            ceiling(&learnt)
+        };
+        assert_eq!(mixed(95, 5), Some(ms(50)));
+        let two_seconds = mixed(94, 6).expect("it is warm");
+        assert!(two_seconds > ms(6_000) && two_seconds < ms(6_600));
+    }
+
+    // core-04.12
+    #[test]
+    fn a_hedge_lifts_the_ceiling() {
+        let learnt = warm(ms(40), 20);
+        assert_eq!(learnt.ceiling(NOW, &LAW, Some(HUNDRED)), Some(HUNDRED * 3));
+        assert_eq!(learnt.ceiling(NOW, &LAW, Some(ms(10))), Some(FORTY * 3));
+    }
+
+    #[test]
+    fn a_run_of_cuts_doubles_it() {
+        let learnt = warm(ms(10), 1_000);
+        let mut seen = [Duration::ZERO; 6];
+        for bound in &mut seen {
+            learnt.learn_cut(NOW, ms(50));
+            *bound = ceiling(&learnt).expect("it is warm");
+        }
+        assert_eq!(seen, [50, 50, 100, 200, 400, 800].map(ms));
+    }
+
+    #[test]
+    fn only_a_success_within_it_ends_the_doubling() {
+        let learnt = warm(ms(10), 1_000);
+        for _ in 0..4 {
+            learnt.learn_cut(NOW, ms(50));
+        }
+        learnt.learn_success(NOW, ms(150), Some(&LAW));
+        assert_eq!(ceiling(&learnt), Some(ms(200)));
+        learnt.learn_success(NOW, ms(10), Some(&LAW));
+        assert_eq!(ceiling(&learnt), Some(ms(50)));
+    }
+
+    #[test]
+    fn it_saturates() {
+        let learnt = warm(ms(10), 20);
+        for _ in 0..1_000 {
+            learnt.learn_cut(NOW, Duration::MAX);
+        }
+        let most = Duration::from_nanos(u64::MAX);
+        assert_eq!(ceiling(&learnt), Some(most));
+        let odd = LAW.with_multiple(Ratio::ppm(u32::MAX));
+        assert!(learnt.ceiling(NOW, &odd, Some(Duration::MAX)).is_some());
+        let years_later = Instant::from_nanos(u64::MAX / 2);
+        assert_eq!(learnt.ceiling(years_later, &odd, None), None);
+    }
+
+    #[test]
+    fn a_reset_forgets() {
+        let learnt = warm(ms(10), 100);
+        for _ in 0..9 {
+            learnt.learn_cut(NOW, ms(50));
+        }
+        assert!(learnt.is_new_ceiling(ms(50)) && !learnt.is_new_ceiling(ms(50)));
+        learnt.reset();
+        assert_eq!(ceiling(&learnt), None);
+        assert_eq!(learnt.normal(NOW), None);
+        assert!(learnt.is_new_ceiling(ms(50)));
+    }
+}
