@@ -16,5 +16,7 @@ mod counts;
 mod latencies;
 #[path = "loom/memory.rs"]
 mod memory;
+#[path = "loom/queue_delay.rs"]
+mod queue_delay;
 #[path = "loom/rates.rs"]
 mod rates;

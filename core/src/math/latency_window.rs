@@ -114,6 +114,27 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
         }
     }
 
+    /// Computes a quantile anew, and the number of samples it rests on.
+    ///
+    /// `None` while another thread is busy.
+    pub(crate) fn survey(
+        &self,
+        now: Instant,
+        tracked: &Quantile<M>,
+    ) -> Option<(Option<Latency>, u64)> {
+        if !P::MEASURES {
+            return Some((None, 0));
+        }
+        let now = now.as_nanos();
+        self.busy.compare_exchange(0, 1).ok()?;
+        if self.slices.is_over(now, self.end.load()) {
+            self.turn(now);
+        }
+        let found = self.find(tracked);
+        self.busy.store(0);
+        Some(found)
+    }
+
     /// Forgets everything.
     ///
     /// A [`Quantile`] keeps its answer until it is told to forget it.

@@ -104,8 +104,13 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub(super) const fn of_cell(cell: u8) -> Self {
+    pub(crate) const fn of_cell(cell: u8) -> Self {
         Self { cell }
+    }
+
+    /// Returns its cell, of which [`Latency::of_cell`] makes it again.
+    pub(crate) const fn cell(self) -> u8 {
+        self.cell
     }
 
     /// Returns a bound above it, at most 9.64 % too long: for what must not

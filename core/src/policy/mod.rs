@@ -14,6 +14,7 @@ pub(crate) mod measured_base;
 pub(crate) mod policy;
 pub(crate) mod problem;
 pub(crate) mod problems;
+pub(crate) mod saturation;
 pub(crate) mod span;
 pub(crate) mod timeline;
 mod validate;

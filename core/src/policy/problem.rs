@@ -135,6 +135,14 @@ problems! {
     BudgetFractionOutOfRange = "the budget's fraction is 0 or above 100%: take a share such as 10%, or `Budget::NONE` for no budget",
     /// The budget's burst is 0.
     NoBudgetBurst = "the budget's burst is 0, so it could never hold a token: make it at least 1, or take `Budget::NONE`",
+    /// Saturation's multiple of the normal queue delay is not above 1.
+    SaturationMultipleTooSmall = "saturation's multiple of the normal queue delay is not above 1, so a normal delay would stop all learning: take some such as 5",
+    /// Saturation's floor is zero.
+    ZeroSaturationFloor = "saturation's floor is zero, so microseconds of delay would stop all learning: take some milliseconds, such as 20",
+    /// Saturation needs 0 samples, or more than 180.
+    SaturationSamplesOutOfRange = "the samples that saturation needs must be 1 to 180: nothing tells none what is normal, and a minute has no more",
+    /// A queue has no permits, or too many.
+    QueuePermitsOutOfRange = "a queue's permits must be 1 to 2097151: with none nobody would ever get in",
 }
 
 impl Problem {

@@ -7,6 +7,7 @@ use super::hedge::{Hedge, WinRate};
 use super::policy::Policy;
 use super::problem::Problem;
 use super::problems::{PolicyError, Problems};
+use super::saturation::Saturation;
 use super::timeline::Timeline;
 use crate::lanes::Lanes;
 use crate::math::ratio::Ratio;
@@ -389,6 +390,27 @@ impl Budget {
             refuse("this budget cannot work", problems);
         }
         self
+    }
+}
+
+impl Saturation {
+    /// Finds everything that makes the rule impossible.
+    ///
+    /// # Errors
+    ///
+    /// Returns every problem.
+    pub const fn validate(&self) -> Result<(), Problems> {
+        Problems::NONE
+            .with(
+                Problem::SaturationMultipleTooSmall,
+                self.multiple().as_ppm() <= Ratio::ONE.as_ppm(),
+            )
+            .with(Problem::ZeroSaturationFloor, self.floor().is_zero())
+            .with(
+                Problem::SaturationSamplesOutOfRange,
+                self.minimum_samples() == 0 || self.minimum_samples() > Self::MOST_SAMPLES,
+            )
+            .into_result()
     }
 }
 

@@ -5,5 +5,6 @@ pub(crate) mod dependency;
 pub(crate) mod estimates;
 pub(crate) mod hedging;
 pub(crate) mod measured;
+pub(crate) mod queue_delay;
 pub(crate) mod retry_budget;
 mod win_loop;

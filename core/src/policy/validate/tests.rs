@@ -357,3 +357,26 @@ fn problems_can_be_walked() {
 fn the_error_is_small() {
     assert!(size_of::<PolicyError>() <= 128);
 }
+
+#[test]
+fn every_problem_of_a_saturation_is_found() {
+    use Problem::{SaturationMultipleTooSmall, SaturationSamplesOutOfRange, ZeroSaturationFloor};
+    let rule = Saturation::DEFAULT;
+    assert_problems(rule.validate(), []);
+    assert_problems(rule.with_minimum_samples(180).validate(), []);
+    assert_problems(
+        rule.with_minimum_samples(181).validate(),
+        [SaturationSamplesOutOfRange],
+    );
+    assert_problems(
+        rule.with_multiple(Ratio::ONE)
+            .with_floor(ZERO)
+            .with_minimum_samples(0)
+            .validate(),
+        [
+            SaturationMultipleTooSmall,
+            ZeroSaturationFloor,
+            SaturationSamplesOutOfRange,
+        ],
+    );
+}
