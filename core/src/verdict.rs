@@ -203,7 +203,7 @@ impl fmt::Display for Verdict {
 }
 
 /// Seconds with up to three decimals, rounded up, no trailing zeros.
-struct Seconds(Duration);
+pub(crate) struct Seconds(pub(crate) Duration);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
