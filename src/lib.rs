@@ -12,7 +12,7 @@ pub use steadfast_core::{
     RelativeTrip, Report, Retry, RetryBudget, Rules, Server, Shared, Single, Token, Transition,
     Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
-pub use steadfast_core::{Criticality, Limit, Limited};
+pub use steadfast_core::{Baseline, Concurrency, Criticality, Limit, Limited, Rate, Throttle};
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
 };

@@ -143,6 +143,26 @@ problems! {
     SaturationSamplesOutOfRange = "the samples that saturation needs must be 1 to 180: nothing tells none what is normal, and a minute has no more",
     /// A queue has no permits, or too many.
     QueuePermitsOutOfRange = "a queue's permits must be 1 to 2097151: with none nobody would ever get in",
+    /// The concurrency limit may become 0, or more than can be counted.
+    ConcurrencyOutOfRange = "the concurrency limit may become 0, which lets nothing through, or exceed 16777215, which is more than it can count: take a number between, or no limit at all",
+    /// The concurrency limit begins below its minimum or above its maximum.
+    InitialConcurrencyOutOfRange = "the concurrency limit begins outside of its minimum and maximum: raise the one or lower the other",
+    /// The concurrency limit's multiple of the unloaded time is not above 1.
+    ConcurrencyMultipleTooSmall = "the concurrency limit takes the unloaded time itself for queueing, so it would only shrink: make its multiple more than 1, such as 2",
+    /// The concurrency limit's decrease is not between 0 and 1.
+    ConcurrencyDecreaseOutOfRange = "the concurrency limit's decrease is not a share between 0 and 100%, so it would collapse or never shrink: take one such as 90%",
+    /// The rate limit lets nothing out.
+    NoRate = "the rate limit lets 0 out, so nothing would ever be called: make it at least 1, or take no limit at all",
+    /// The rate limit lets nothing out at once.
+    NoRateBurst = "the rate limit's burst is 0, so it could never hold a token: make it at least 1",
+    /// The rate limit's window cannot be divided by eight.
+    RateWindowTooShort = "the rate limit's window is below 8 ns, which cannot be divided: give it some milliseconds or more",
+    /// The throttle's multiple of the accepts is not above 1.
+    ThrottleMultipleTooSmall = "the throttle's multiple is not above 1, so one rejection would hold it back for good: take some such as 110%",
+    /// The throttle's window is zero.
+    ZeroThrottleWindow = "the throttle's window is zero, so it never sees a request: give it some seconds",
+    /// The throttle's cap is 0 or above 1.
+    ThrottleCapOutOfRange = "the throttle's cap is 0 or above 100%, so it would refuse nothing or promise too much: take a share such as 90%",
 }
 
 impl Problem {

@@ -15,6 +15,8 @@ use crate::memory::Memory;
 use crate::memory::profile::Profile;
 use crate::time::nanos;
 
+mod limits;
+
 impl Policy {
     /// Finds everything that makes the policy impossible.
     ///
