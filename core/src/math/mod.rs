@@ -8,6 +8,7 @@ pub(crate) mod quantile;
 pub(crate) mod random;
 pub(crate) mod rate_window;
 pub(crate) mod ratio;
+pub(crate) mod ring;
 pub(crate) mod rolling_counts;
 pub(crate) mod significance;
 pub(crate) mod slices;
