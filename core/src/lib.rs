@@ -69,7 +69,6 @@ pub use policy::hedge::{Hedge, WinRate};
 pub use policy::measured_base::MeasuredBase;
 pub use policy::policy::Policy;
 pub use policy::problem::Problem;
-pub use policy::problem::{PolicyError, Problem, Problems, ProblemsIter};
 pub use policy::problems::{PolicyError, Problems, ProblemsIter};
 pub use policy::rate::Rate;
 pub use policy::saturation::Saturation;
