@@ -19,6 +19,8 @@ use crate::math::ratio::Ratio;
 use crate::memory::{Memory, Shared, Word};
 use crate::time::Instant;
 
+mod ahead;
+
 /// A bucket of tokens: refilled by time, filled by deposits, full at first.
 ///
 /// A clock that stalls or steps back makes no tokens and loses none: the bucket

@@ -28,7 +28,10 @@ pub(crate) struct Ring<M: Memory, const S: usize> {
 
 /// One slice of a ring, also after it was vacated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slice(u32);
+pub(crate) struct Slice {
+    place: u8,
+    tag: u8,
+}
 
 impl<M: Memory, const S: usize> Ring<M, S> {
     /// Makes an empty ring; each slice is at least 1 ns long.
@@ -53,36 +56,27 @@ impl<M: Memory, const S: usize> Ring<M, S> {
         }
     }
 
-    /// Returns the current slice.
-    pub(crate) fn current(&self) -> Slice {
-        Slice(self.current.load())
+    /// Changes the word of the current slice and returns that slice; none when
+    /// `change` has nothing to write.
+    pub(crate) fn count(&self, change: impl Fn(u64) -> Option<u64>) -> Option<Slice> {
+        let place = Self::place(self.current.load());
+        // Whatever its tag: in the middle of a rotation it is the coming one.
+        let tag = swap_payload(self.words.get(place)?, |_| true, change)?;
+        let place = u8::try_from(place).ok()?;
+        Some(Slice { place, tag })
     }
 
     /// Changes the word of a slice, unless that was vacated or `change` has
     /// nothing to write.
     pub(crate) fn update(&self, at: Slice, change: impl Fn(u64) -> Option<u64>) -> bool {
-        let Some(word) = self.words.get(at.slot::<S>()) else {
-            return false;
-        };
-        let mut held = word.load();
-        loop {
-            if held >> PAYLOAD_BITS != at.tag::<S>() {
-                return false;
-            }
-            let Some(payload) = change(held & PAYLOAD) else {
-                return false;
-            };
-            let next = held & !PAYLOAD | payload & PAYLOAD;
-            match word.compare_exchange(held, next) {
-                Ok(_) => return true,
-                Err(other) => held = other,
-            }
-        }
+        let word = self.words.get(usize::from(at.place));
+        word.and_then(|word| swap_payload(word, |tag| tag == at.tag, change))
+            .is_some()
     }
 
     /// Returns the words, the current slice first, then from young to old.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = u64> {
-        let mut at = self.current().slot::<S>();
+        let mut at = Self::place(self.current.load());
         self.words.iter().map(move |_| {
             let word = self.words.get(at).map_or(0, Word::load);
             at = at.checked_sub(1).unwrap_or(const { S.saturating_sub(1) });
@@ -104,12 +98,6 @@ impl<M: Memory, const S: usize> Ring<M, S> {
         self.end.store(0);
     }
 
-    /// Tells whether [`Ring::clear`] waits for the ring to be moved, or nothing
-    /// was ever counted.
-    pub(crate) fn is_cleared(&self) -> bool {
-        self.end.load() == 0
-    }
-
     #[cold]
     fn rotate(&self, now: Instant) -> u64 {
         if self.rotating.compare_exchange(0, 1).is_err() {
@@ -121,30 +109,49 @@ impl<M: Memory, const S: usize> Ring<M, S> {
             turn.steps = S;
             turn.end = turn.end.max(1);
         }
-        let mut at = self.current();
+        let mut at = self.current.load();
         let mut vacated = 0_u64;
         for _ in 0..turn.steps {
-            at = Slice(at.0.wrapping_add(1));
-            if let Some(word) = self.words.get(at.slot::<S>()) {
-                let held = word.swap(at.tag::<S>() << PAYLOAD_BITS);
+            at = at.wrapping_add(1);
+            if let Some(word) = self.words.get(Self::place(at)) {
+                let held = word.swap(Self::tag(at) << PAYLOAD_BITS);
                 vacated = vacated.wrapping_add(held & PAYLOAD);
             }
         }
-        self.current.store(at.0);
+        self.current.store(at);
         let _cleared_meanwhile = self.end.compare_exchange(end, turn.end);
         self.rotating.store(0);
         vacated
     }
-}
 
-impl Slice {
-    fn slot<const S: usize>(self) -> usize {
-        (self.0 as usize).checked_rem(S).unwrap_or(0)
+    fn place(slice: u32) -> usize {
+        (slice as usize).checked_rem(S).unwrap_or(0)
     }
 
     /// Returns what tells apart the slices that share a place.
-    fn tag<const S: usize>(self) -> u64 {
-        (self.0 as usize).checked_div(S).unwrap_or(0) as u64 & (u64::MAX >> PAYLOAD_BITS)
+    fn tag(slice: u32) -> u64 {
+        let round = (slice as usize).checked_div(S).unwrap_or(0) as u64;
+        round & (u64::MAX >> PAYLOAD_BITS)
+    }
+}
+
+/// Changes the payload of a word whose tag is wanted, and returns the tag.
+fn swap_payload(
+    word: &impl Word<u64>,
+    is_wanted: impl Fn(u8) -> bool,
+    change: impl Fn(u64) -> Option<u64>,
+) -> Option<u8> {
+    let mut held = word.load();
+    loop {
+        let tag = u8::try_from(held >> PAYLOAD_BITS).ok()?;
+        if !is_wanted(tag) {
+            return None;
+        }
+        let payload = change(held & PAYLOAD)?;
+        match word.compare_exchange(held, held & !PAYLOAD | payload & PAYLOAD) {
+            Ok(_) => return Some(tag),
+            Err(other) => held = other,
+        }
     }
 }
 
@@ -165,9 +172,7 @@ mod tests {
 
     fn add(ring: &Four, now: u64) -> Slice {
         let _vacated = ring.advance(at(now));
-        let slice = ring.current();
-        assert!(ring.update(slice, |sum| Some(sum + 1)));
-        slice
+        ring.count(|sum| Some(sum + 1)).unwrap()
     }
 
     #[test]
@@ -190,11 +195,9 @@ mod tests {
         let first = add(&ring, 5);
         add(&ring, 25);
         ring.clear();
-        assert!(ring.is_cleared());
         assert_eq!(ring.advance(at(26)), 2);
         assert!(!ring.update(first, Some));
         assert_eq!(ring.payloads().sum::<u64>(), 0);
-        assert!(!ring.is_cleared());
     }
 
     #[test]
@@ -213,7 +216,7 @@ mod tests {
             let (mut counted, mut vacated) = (0, 0);
             for now in times.into_iter().chain(near) {
                 vacated += ring.advance(at(now));
-                counted += u64::from(ring.update(ring.current(), |sum| Some(sum + 1)));
+                counted += u64::from(ring.count(|sum| Some(sum + 1)).is_some());
                 prop_assert_eq!(ring.payloads().sum::<u64>() + vacated, counted);
             }
         }

@@ -14,7 +14,7 @@ use crate::time::nanos;
 /// const SMOOTH: Rate = Rate::per_second(10).checked();
 /// assert_eq!(SMOOTH.burst(), 10);
 ///
-/// // Never more than a thousand in any minute.
+/// // A thousand a minute, at any time of it.
 /// const QUOTA: Rate = Rate::per_window(1_000, Duration::from_secs(60)).checked();
 /// assert_eq!(QUOTA.window(), Some(Duration::from_secs(60)));
 /// ```
@@ -39,11 +39,11 @@ impl Rate {
         }
     }
 
-    /// Lets `permits` out in any window of this length, as late as the last of
-    /// them and as soon as the first.
+    /// Lets `permits` out in a window of this length that slides by eighths.
     ///
-    /// The window slides by eighths, so a permit may come back up to an eighth
-    /// late, never early. At least 8 ns.
+    /// A permit comes back when its eighth leaves the window, from seven eighths
+    /// of it to all of it later. Where a quota must hold in any window of a
+    /// minute, make this one an eighth longer: 68.6 s. At least 8 ns.
     #[must_use]
     pub const fn per_window(permits: u32, window: Duration) -> Self {
         Self {

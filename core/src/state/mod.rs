@@ -1,10 +1,12 @@
 //! The live machines: atomics inside, `now` as an argument.
 
+pub(crate) mod adaptive_throttle;
 pub(crate) mod circuit_breaker;
 pub(crate) mod dependency;
 pub(crate) mod estimates;
 pub(crate) mod hedging;
 pub(crate) mod measured;
 pub(crate) mod queue_delay;
+pub(crate) mod rate_limit;
 pub(crate) mod retry_budget;
 mod win_loop;
