@@ -19,6 +19,15 @@ pub enum BreakerState {
 }
 
 impl BreakerState {
+    /// Every state.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Closed,
+        Self::Open,
+        Self::HalfOpen,
+        Self::Isolated,
+        Self::Disabled,
+    ];
+
     /// Returns the name, as texts use it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -35,6 +35,9 @@ pub enum EventKind {
     HedgeDiscarded,
     /// A part that only observes would have refused; the reason says which.
     WouldReject,
+    /// This process is late for what it has to do, and stops learning. Delay: by
+    /// how much.
+    SaturationDetected,
     /// The breaker opened.
     BreakerOpened,
     /// The breaker lets probes through.
@@ -71,6 +74,7 @@ impl EventKind {
             Self::HedgeWon => "HedgeWon",
             Self::HedgeDiscarded => "HedgeDiscarded",
             Self::WouldReject => "WouldReject",
+            Self::SaturationDetected => "SaturationDetected",
             Self::BreakerOpened => "BreakerOpened",
             Self::BreakerHalfOpened => "BreakerHalfOpened",
             Self::BreakerClosed => "BreakerClosed",
@@ -245,7 +249,8 @@ impl Event {
         self.error
     }
 
-    /// Returns why the call ended; only terminal events have it.
+    /// Returns why the call ended, or would have; only terminal events and
+    /// [`EventKind::WouldReject`] have it.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason> {
         self.reason

@@ -27,6 +27,9 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 4] = [Self::Concurrency, Self::Rate, Self::Throttle, Self::Queue];
+
     /// Returns the name, as texts and metrics use it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -18,12 +18,18 @@
 #![no_std]
 #![warn(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
 
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 
-use embassy_time::{Instant as DeviceInstant, TICK_HZ, Timer as Sleep};
+use embassy_time::{Instant as DeviceInstant, TICK_HZ, Timer as DeviceTimer};
 use portable_atomic::{AtomicU32, AtomicU64, Ordering};
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, Shared, random};
-use steadfast_runtime::{StaticTimer, Timer};
+use steadfast_core::{
+    ByError, Clock, Instant, Memory, Narrow, NoListener, NoRules, Profile, QueueReading, Shared,
+    random,
+};
+use steadfast_runtime::{Drift, DriftProbe, StaticTimer, Timer};
 
 /// A guard on embassy's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> =
@@ -42,6 +48,17 @@ pub struct Embassy;
 static SEED: AtomicU64 = AtomicU64::new(0);
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
+
+static DRIFT: Drift<Shared<Lateness>> = Drift::new();
+
+/// From 1 ms to 0.26 s: what is normal for a device lies below.
+#[derive(Clone, Copy, Debug)]
+struct Lateness;
+
+impl Profile for Lateness {
+    type Cells<M: Memory> = [[Narrow<M>; 64]; 3];
+    const FIRST: u8 = 80;
+}
 
 /// Hands over the seed of this device's jitter.
 ///
@@ -79,10 +96,14 @@ impl Clock for Embassy {
 }
 
 impl Timer for Embassy {
-    type Sleep = Sleep;
+    type Sleep = EmbassySleep;
 
-    fn sleep_until(&self, at: Instant) -> Sleep {
-        Sleep::at(DeviceInstant::from_ticks(to_ticks(at)))
+    fn sleep_until(&self, at: Instant) -> EmbassySleep {
+        EmbassySleep {
+            timer: fire_at(at),
+            at,
+            probe: DriftProbe::NONE,
+        }
     }
 
     fn seed(&self) -> u64 {
@@ -99,15 +120,78 @@ impl Timer for Embassy {
     fn is_seeded(&self) -> bool {
         SEED.load(Ordering::Acquire) != 0
     }
+
+    /// Reads how late sleeps are served, see [`Drift`].
+    fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
+        Some(DRIFT.read(now))
+    }
 }
 
 impl StaticTimer for Embassy {
     const TIMER: Self = Self;
 }
 
+fn fire_at(at: Instant) -> DeviceTimer {
+    DeviceTimer::at(DeviceInstant::from_ticks(to_ticks(at)))
+}
+
+/// A sleep of [`Embassy`].
+#[derive(Debug)]
+#[must_use = "a sleep does nothing unless it is awaited"]
+pub struct EmbassySleep {
+    timer: DeviceTimer,
+    at: Instant,
+    probe: DriftProbe<Embassy, Shared<Lateness>>,
+}
+
+impl Future for EmbassySleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if Pin::new(&mut self.timer).poll(cx).is_pending() {
+                let Some(start) = self.probe.send(&DRIFT) else {
+                    return Poll::Pending;
+                };
+                self.timer = fire_at(self.at.min(start));
+                continue;
+            }
+            if !self.probe.is_sent() {
+                return Poll::Ready(());
+            }
+            let now = Embassy.now();
+            self.probe.finish(now);
+            if now >= self.at {
+                return Poll::Ready(());
+            }
+            self.timer = fire_at(self.at);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+
+    #[test]
+    fn a_sleep_tells_how_late_it_is_served() {
+        let now = Embassy.now();
+        assert!(Embassy.queue_delay(now).is_some());
+        let at = now.saturating_add(Duration::from_millis(40));
+        let mut sleep = Embassy.sleep_until(at);
+        let mut context = Context::from_waker(core::task::Waker::noop());
+        assert!(Pin::new(&mut sleep).poll(&mut context).is_pending());
+        // The task has to wait.
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(Pin::new(&mut sleep).poll(&mut context).is_pending());
+        let reading = Embassy.queue_delay(Embassy.now()).expect("it is measured");
+        assert!(reading.delay() >= Duration::from_millis(15), "{reading:?}");
+        std::thread::sleep(at.saturating_since(Embassy.now()) + Duration::from_millis(1));
+        assert!(Pin::new(&mut sleep).poll(&mut context).is_ready());
+        assert!(Embassy.now() >= at);
+    }
 
     #[test]
     fn ticks_round_up() {

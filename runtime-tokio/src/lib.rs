@@ -19,8 +19,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, Shared};
+use steadfast_core::{
+    ByError, Clock, Instant, NoListener, NoRules, QueueDelay, QueueProbe, QueueReading, Shared,
+};
 use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
+use tokio::runtime::Handle;
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 
@@ -50,6 +53,8 @@ fn to_tokio(at: Instant) -> TokioInstant {
     }
 }
 
+static QUEUE: QueueDelay = QueueDelay::new();
+
 impl Clock for Tokio {
     fn now(&self) -> Instant {
         from_system(TokioInstant::now().into_std())
@@ -75,6 +80,25 @@ impl Timer for Tokio {
     fn seed(&self) -> u64 {
         system_seed()
     }
+
+    /// Reads how long a task waits in the queue of a worker.
+    ///
+    /// Measured by a task of its own, four times a second at most and only while
+    /// somebody asks, from when it is spawned until it has been once through the
+    /// queue. Outside a runtime nothing is measured anew.
+    fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
+        if QUEUE.is_due(now)
+            && let Ok(runtime) = Handle::try_current()
+            && let Some(probe) = QUEUE.probe(now, now)
+        {
+            let round = Round {
+                probe: Some(probe),
+                is_queued: false,
+            };
+            drop(runtime.spawn(round));
+        }
+        Some(QUEUE.read(now))
+    }
 }
 
 impl StaticTimer for Tokio {
@@ -98,6 +122,31 @@ impl Future for TokioSleep {
         // An attempt that uses up the task's budget at every poll must not hold
         // off the bound that would cut it.
         pin!(unconstrained(self.project().sleep)).poll(cx)
+    }
+}
+
+/// A task that goes through the queue once.
+///
+/// A worker runs the task it has just spawned before all others; one that wakes
+/// itself while it runs goes to the end.
+struct Round {
+    probe: Option<QueueProbe<'static>>,
+    is_queued: bool,
+}
+
+impl Future for Round {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_queued {
+            self.is_queued = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(probe) = self.probe.take() {
+            probe.finish(Tokio.now());
+        }
+        Poll::Ready(())
     }
 }
 
@@ -166,6 +215,35 @@ mod tests {
             sleep.as_mut().poll(cx)
         })
         .await;
+    }
+
+    // One test, as the reading is the process's.
+    #[tokio::test]
+    async fn a_task_tells_how_long_the_queue_is() {
+        const BUSY: u32 = 4;
+        async fn busy() {
+            for _ in 0..2 {
+                std::thread::sleep(MS(5));
+                std::future::ready(()).await;
+            }
+        }
+        for _ in 0..BUSY {
+            tokio::spawn(busy());
+        }
+        let now = Tokio.now();
+        let before = Tokio.queue_delay(now).expect("it is measured");
+        assert!(before.delay() < MS(5));
+        assert_eq!(Tokio.queue_delay(now), Some(before));
+        tokio::task::yield_now().await;
+        // Once more, as the first turn of the probe only leads to the end.
+        tokio::task::yield_now().await;
+        let reading = Tokio.queue_delay(Tokio.now()).expect("it is measured");
+        assert!(reading.delay() >= MS(10) * BUSY, "{reading:?}");
+    }
+
+    #[test]
+    fn outside_a_runtime_no_task_is_spawned() {
+        assert!(Tokio.queue_delay(Instant::MAX).is_some());
     }
 
     #[tokio::test(start_paused = true)]

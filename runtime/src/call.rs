@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use steadfast_core::{
-    Attempt, AttemptLog, Classify, Conclude, Instant, Journal, Listener, Memory, Rules, Shared,
-    Single,
+    Attempt, AttemptLog, Classify, Conclude, Criticality, Instant, Journal, Listener, Memory,
+    Rules, Shared, Single,
 };
 
 use crate::conduct::{Conduct, Turn};
@@ -92,6 +92,14 @@ where
     /// hedge.
     pub fn once(self) -> Self {
         self.conducted(Conduct::once)
+    }
+
+    /// Says how much it matters that this call is answered.
+    ///
+    /// [`Criticality::Critical`] unless said. Sheddable calls are never hedged,
+    /// leave half of the retry budget to others, and are throttled first.
+    pub fn criticality(self, criticality: Criticality) -> Self {
+        self.conducted(|conduct| conduct.criticality(criticality))
     }
 
     /// Bounds this call, if that is less than the policy's deadline.

@@ -4,8 +4,8 @@ use core::any::type_name;
 use core::time::Duration;
 
 use steadfast_core::{
-    Attempt, AttemptLog, Classify, Conclude, Ending, Instant, Journal, Lanes, Listener, Machine,
-    Memory, Order, Rules, Single, Surroundings, Verdict,
+    Attempt, AttemptLog, Classify, Conclude, Criticality, Ending, Instant, Journal, Lanes,
+    Listener, Machine, Memory, Order, Rules, Single, Surroundings, Verdict,
 };
 
 use crate::timer::Timer;
@@ -93,6 +93,11 @@ impl<'g, T, M: Memory, C, R, L, J: Journal, H: Lanes> Conduct<'g, T, M, C, R, L,
         self
     }
 
+    pub(crate) fn criticality(mut self, criticality: Criticality) -> Self {
+        self.machine.set_criticality(criticality);
+        self
+    }
+
     pub(crate) fn within(mut self, bound: Duration) -> Self {
         self.machine.tighten(bound);
         self
@@ -129,9 +134,7 @@ where
         R: Rules<V, E>,
     {
         if !self.rules.has_hooks() {
-            let attempt = self.machine.launch(*now, &around!(self, E))?;
-            self.forget(last);
-            return Some(attempt);
+            return self.launch(now, last);
         }
         let ready = self.rules.before_attempt(&self.machine.upcoming(*now));
         *now = self.timer.now();
@@ -140,8 +143,7 @@ where
             self.machine.abort();
             return None;
         }
-        let attempt = self.machine.launch(*now, &around!(self, E))?;
-        self.forget(last);
+        let attempt = self.launch(now, last)?;
         let verdict = self.rules.admit(&attempt);
         if verdict.is_ok() {
             return Some(attempt);
@@ -150,6 +152,27 @@ where
         let lane = self.machine.lane();
         self.settle(lane, *now, Ending::Refused, verdict, last.as_ref());
         None
+    }
+
+    /// Launches the attempt, unless a limit of this process refuses.
+    fn launch<V, E>(
+        &mut self,
+        now: &mut Instant,
+        last: &mut Option<Result<V, E>>,
+    ) -> Option<Attempt>
+    where
+        R: Rules<V, E>,
+    {
+        let launched = self.machine.launch(*now, &around!(self, E))?;
+        self.forget(last);
+        match launched {
+            Ok(attempt) => Some(attempt),
+            Err(refusal) => {
+                let (lane, verdict) = (self.machine.lane(), refusal.verdict());
+                self.settle(lane, *now, Ending::Refused, verdict, last.as_ref());
+                None
+            }
+        }
     }
 
     /// What an attempt gave is forgotten when the next one starts, but not in the
@@ -199,6 +222,11 @@ where
     ) where
         R: Rules<V, E>,
     {
+        if let Some(saturation) = self.machine.policy().saturation() {
+            let reading = self.timer.queue_delay(now);
+            let delay = reading.and_then(|reading| reading.saturated(saturation));
+            self.machine.set_saturated(delay, now, &around!(self, E));
+        }
         let rules = &self.rules;
         self.machine
             .settle(lane, now, ending, verdict, &around!(self, E), |retry| {

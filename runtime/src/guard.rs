@@ -48,7 +48,6 @@ use crate::timer::{StaticTimer, Timer};
 pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared, H: Lanes = Single>
 {
     timer: T,
-    policy: Policy,
     classifier: C,
     rules: R,
     listener: L,
@@ -121,11 +120,10 @@ impl<T: StaticTimer, C, M: Memory, H: Lanes> Guard<T, C, NoRules, NoListener, M,
     pub const fn classified(policy: Policy, classifier: C) -> Self {
         Self {
             timer: T::TIMER,
-            policy: policy.checked_for::<M, H>(),
             classifier,
             rules: NoRules,
             listener: NoListener,
-            live: Dependency::new(&policy),
+            live: Dependency::new(&policy.checked_for::<M, H>()),
         }
     }
 }
@@ -158,7 +156,6 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory, H: Lanes> Guard<T, C,
         let policy = plan.policy_in_force().checked_for::<M, H>();
         Self {
             timer: T::TIMER,
-            policy,
             classifier: plan.classifier,
             rules: plan.rules,
             listener: plan.listener,
@@ -178,7 +175,6 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
         Ok(Self {
             live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
             timer,
-            policy,
             classifier: plan.classifier,
             rules: plan.rules,
             listener: plan.listener,
@@ -189,7 +185,6 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn holding_breaker(mut self, breaker: Arc<CircuitBreaker<M>>) -> Self {
-        self.policy = self.policy.with_breaker(*breaker.settings());
         self.live.hold_breaker(breaker);
         self
     }
@@ -198,7 +193,6 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn holding_budget(mut self, budget: Arc<RetryBudget<M>>) -> Self {
-        self.policy = self.policy.with_budget(*budget.law());
         self.live.hold_budget(budget);
         self
     }
@@ -206,7 +200,7 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     /// Returns the policy, with the settings of shared parts in it.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
-        &self.policy
+        self.live.policy()
     }
 
     /// Returns the timer.
@@ -275,7 +269,7 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, (), H> {
         Conduct {
             timer: &self.timer,
-            machine: Machine::new(&self.policy, &self.live),
+            machine: Machine::new(&self.live),
             classifier,
             rules: &self.rules,
             listener: &self.listener,
@@ -292,14 +286,14 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Returns what the guard measures right now.
     #[must_use]
     pub fn measured(&self) -> Measured {
-        self.live.measured(self.timer.now(), &self.policy)
+        self.live.measured(self.timer.now())
     }
 
     /// Explains the policy and what holds right now, as a text.
     #[must_use]
     pub fn explain(&self) -> Explanation<'_> {
         let now = self.timer.now();
-        let mut text = self.policy.explain();
+        let mut text = self.policy().explain();
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
             if breaker.is_observing() {
@@ -335,7 +329,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
 impl<T, C, R, L: Listener, M: Memory, H: Lanes> fmt::Debug for Guard<T, C, R, L, M, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
-            .field("policy", &self.policy)
+            .field("policy", self.policy())
             .field("live", &self.live)
             .field("is_listening", &self.listener.is_listening())
             .finish_non_exhaustive()

@@ -17,6 +17,7 @@ extern crate std;
 mod blocking;
 mod call;
 mod conduct;
+mod drift;
 mod guard;
 mod lanes;
 mod lending;
@@ -31,6 +32,7 @@ mod system_seed;
 mod timer;
 
 pub use call::Call;
+pub use drift::{Drift, DriftProbe};
 pub use guard::{Guard, HedgedGuard};
 pub use lanes::{Flights, One, Places, Three, Two};
 pub use plan::Plan;

@@ -4,7 +4,9 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-use steadfast_core::{Attempt, AttemptLog, Classify, Journal, Listener, Memory, Shared};
+use steadfast_core::{
+    Attempt, AttemptLog, Classify, Criticality, Journal, Listener, Memory, Shared,
+};
 
 use crate::call::Call;
 use crate::conduct::Conduct;
@@ -54,6 +56,14 @@ impl<'g, T, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
     /// Says that the operation must not be repeated: one attempt, no retry.
     pub fn once(self) -> Self {
         Self::new(self.conduct.once())
+    }
+
+    /// Says how much it matters that this call is answered.
+    ///
+    /// [`Criticality::Critical`] unless said. Sheddable calls are never hedged,
+    /// leave half of the retry budget to others, and are throttled first.
+    pub fn criticality(self, criticality: Criticality) -> Self {
+        Self::new(self.conduct.criticality(criticality))
     }
 
     /// Bounds this call, if that is less than the policy's deadline.

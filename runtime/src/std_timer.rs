@@ -7,8 +7,9 @@ use core::time::Duration;
 use std::time::Instant as StdInstant;
 
 use futures_timer::Delay;
-use steadfast_core::{Clock, Instant};
+use steadfast_core::{Clock, Instant, QueueReading};
 
+use crate::drift::{Drift, DriftProbe};
 use crate::system_clock::from_system;
 use crate::system_seed::system_seed;
 use crate::timer::{Block, StaticTimer, Timer};
@@ -23,6 +24,8 @@ use crate::timer::{Block, StaticTimer, Timer};
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StdTimer;
+
+static DRIFT: Drift = Drift::new();
 
 /// What a single delay may last; a longer wait is armed again.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -40,11 +43,17 @@ impl Timer for StdTimer {
         StdSleep {
             delay: Delay::new(self.left(at)),
             at,
+            probe: DriftProbe::NONE,
         }
     }
 
     fn seed(&self) -> u64 {
         system_seed()
+    }
+
+    /// Reads how late sleeps are served, see [`Drift`].
+    fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
+        Some(DRIFT.read(now))
     }
 }
 
@@ -70,6 +79,7 @@ impl StdTimer {
 pub struct StdSleep {
     delay: Delay,
     at: Instant,
+    probe: DriftProbe<StdTimer>,
 }
 
 impl Future for StdSleep {
@@ -78,9 +88,16 @@ impl Future for StdSleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             if Pin::new(&mut self.delay).poll(cx).is_pending() {
-                return Poll::Pending;
+                let Some(start) = self.probe.send(&DRIFT) else {
+                    return Poll::Pending;
+                };
+                let left = StdTimer.left(start.min(self.at));
+                self.delay.reset(left);
+                continue;
             }
-            let left = StdTimer.left(self.at);
+            let now = StdTimer.now();
+            self.probe.finish(now);
+            let left = self.at.saturating_since(now).min(LONGEST);
             if left.is_zero() {
                 return Poll::Ready(());
             }

@@ -3,7 +3,7 @@
 use core::future::Future;
 use core::pin::Pin;
 
-use steadfast_core::{Clock, Instant};
+use steadfast_core::{Clock, Instant, QueueReading};
 
 /// A clock that can also wake a task.
 ///
@@ -34,6 +34,17 @@ pub trait Timer: Clock {
     /// until then a guard's `explain()` warns.
     fn is_seeded(&self) -> bool {
         true
+    }
+
+    /// Reads how long the runtime lets a task wait now, and measures again when
+    /// it is time.
+    ///
+    /// Asked by guards whose policy names a
+    /// [`Saturation`](steadfast_core::Saturation), so that whoever has none pays
+    /// for none. `None` where nothing is measured.
+    #[expect(unused_variables, reason = "its name says what it is")]
+    fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
+        None
     }
 }
 
@@ -66,6 +77,10 @@ impl<T: Timer> Timer for &T {
 
     fn is_seeded(&self) -> bool {
         (**self).is_seeded()
+    }
+
+    fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
+        (**self).queue_delay(now)
     }
 }
 

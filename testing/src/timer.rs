@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_core::{Clock, Instant, random};
+use steadfast_core::{Clock, Instant, QueueReading, random};
 use steadfast_runtime::{Block, Timer};
 
 use crate::alarms::{Alarms, Ticket};
@@ -40,6 +40,7 @@ struct Time {
     seeds: Cell<u64>,
     reads: Cell<u64>,
     sleeps: Cell<u64>,
+    queue: Cell<Option<QueueReading>>,
 }
 
 impl VirtualTimer {
@@ -51,6 +52,7 @@ impl VirtualTimer {
             seeds: Cell::new(0),
             reads: Cell::new(0),
             sleeps: Cell::new(0),
+            queue: Cell::new(None),
         }))
     }
 
@@ -95,6 +97,10 @@ impl VirtualTimer {
         self.0.sleeps.get()
     }
 
+    pub(crate) fn set_queue(&self, reading: Option<QueueReading>) {
+        self.0.queue.set(reading);
+    }
+
     pub(crate) fn armed(&self) -> u64 {
         self.0.alarms.borrow().armed()
     }
@@ -136,6 +142,11 @@ impl Timer for VirtualTimer {
         self.0.seeds.set(count + 1);
         let mask = u64::from(random(self.0.seed, u64::MAX));
         u64::from(random(self.0.seed, count)) << 32 | (mask ^ count) & 0xFFFF_FFFF
+    }
+
+    /// Reads what [`World::set_queue_delay`](crate::World::set_queue_delay) said.
+    fn queue_delay(&self, _: Instant) -> Option<QueueReading> {
+        self.0.queue.get()
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_core::{Instant, Policy};
+use steadfast_core::{Instant, Policy, QueueReading};
 use steadfast_runtime::{Guard, Plan, Timer};
 
 use crate::state::{Ending, State};
@@ -210,6 +210,29 @@ impl World {
     /// Sets the clock, forward or back; nothing runs.
     pub fn set_time(&self, at: Instant) {
         self.0.timer.set(at);
+    }
+
+    /// Tells what its queue's delay is from now on; at first nothing is measured.
+    ///
+    /// For policies with a [`Saturation`](steadfast_core::Saturation). Tasks do
+    /// not wait because of it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast_core::{QueueReading, Saturation};
+    /// use steadfast_runtime::Timer;
+    /// use steadfast_testing::World;
+    ///
+    /// let ms = Duration::from_millis;
+    /// let world = World::new();
+    /// assert_eq!(world.timer().queue_delay(world.now()), None);
+    ///
+    /// world.set_queue_delay(Some(QueueReading::new(ms(80)).with_normal(ms(2), 20)));
+    /// let reading = world.timer().queue_delay(world.now()).unwrap();
+    /// assert_eq!(reading.saturated(&Saturation::DEFAULT), Some(ms(80)));
+    /// ```
+    pub fn set_queue_delay(&self, reading: Option<QueueReading>) {
+        self.0.timer.set_queue(reading);
     }
 
     /// Makes a future that is ready `span` from now.

@@ -67,7 +67,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     fn record<L: Listener, S: Fn() -> u64>(
         &mut self,
-        leg: Leg<'_, M>,
+        mut leg: Leg<'_, M>,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
@@ -82,6 +82,11 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.journal
             .record(start, took, ending, verdict, leg.is_hedge);
         self.learn(&leg, now, took);
+        if let Some(ticket) = leg.ticket.take()
+            && ending != Ending::Refused
+        {
+            ticket.settle(verdict);
+        }
 
         self.tell(EventKind::Attempt, self.number, now, around, |event| {
             event.with_duration(took)
@@ -104,10 +109,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Lets the estimates know how long it took, unless it tells nothing about the
     /// dependency.
     fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
-        if self.ending == Ending::Refused || self.last.is_self_imposed() {
+        if self.ending == Ending::Refused || self.last.is_self_imposed() || self.is_saturated {
             return;
         }
-        let (live, policy) = (self.live, self.policy);
+        let (live, policy) = (self.live, self.policy());
         if self.last.is_ok() {
             if policy.is_learning() {
                 let law = policy.attempt_ceiling();
@@ -162,7 +167,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if !self.last.is_self_imposed()
             && let Some(budget) = live.budget()
         {
-            match budget.take(now) {
+            let token = if self.criticality.is_sheddable() {
+                budget.take_sheddable(now)
+            } else {
+                budget.take(now)
+            };
+            match token {
                 Some(token) => self.token = Some(token),
                 None => return self.refuse_for_budget(now, left, around),
             }
@@ -187,7 +197,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) -> Backoff {
-        let backoff = *self.policy.backoff();
+        let backoff = *self.policy().backoff();
         if backoff.measured_base().is_none() || self.last.kind() == Kind::Throttled {
             return backoff;
         }
@@ -248,7 +258,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// shorter; a policy without waits ignores hints altogether.
     fn at_least_the_hint(&self, delay: Duration) -> Duration {
         match self.last.pushback() {
-            Some(hint) if self.policy.backoff().maximum() > Duration::ZERO => delay.max(hint),
+            Some(hint) if self.policy().backoff().maximum() > Duration::ZERO => delay.max(hint),
             _ => delay,
         }
     }

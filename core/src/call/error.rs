@@ -8,6 +8,7 @@ use super::log::Ending;
 use super::report::Report;
 use crate::breaker_state::BreakerState;
 use crate::classify::Meaning;
+use crate::limited::Limit;
 use crate::policy::span::Compact;
 use crate::reason::Reason;
 use crate::time::nanos;
@@ -39,13 +40,42 @@ pub struct CallError<E> {
     ending: Ending,
     // The verdict taken apart and plain nanoseconds keep the error small.
     verdict: Code,
-    refused_in: Option<BreakerState>,
+    // Never both: the breaker's state, or the limit.
+    refused_by: RefusedBy,
     attempts: u32,
     pushback: u64,
     elapsed: u64,
     bound: u64,
     hint: u64,
     policy: Option<&'static str>,
+}
+
+/// Who refused, in one byte: an error has no room for two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RefusedBy(u8);
+
+impl RefusedBy {
+    const NOBODY: Self = Self(0);
+    const STATES: u8 = 0x10;
+    const LIMITS: u8 = 0x20;
+
+    const fn breaker(state: BreakerState) -> Self {
+        Self(Self::STATES | state as u8)
+    }
+
+    const fn limit(limit: Limit) -> Self {
+        Self(Self::LIMITS | limit as u8)
+    }
+
+    fn state(self) -> Option<BreakerState> {
+        let mut all = BreakerState::ALL.into_iter();
+        all.find(|&state| self == Self::breaker(state))
+    }
+
+    fn limited_by(self) -> Option<Limit> {
+        let mut all = Limit::ALL.into_iter();
+        all.find(|&limit| self == Self::limit(limit))
+    }
 }
 
 impl<E> CallError<E> {
@@ -62,7 +92,11 @@ impl<E> CallError<E> {
             reason: report.reason,
             ending: report.ending,
             verdict,
-            refused_in: report.refused_in,
+            refused_by: match (report.refused_in, report.limited_by) {
+                (Some(state), _) => RefusedBy::breaker(state),
+                (None, Some(limit)) => RefusedBy::limit(limit),
+                (None, None) => RefusedBy::NOBODY,
+            },
             attempts: report.attempts,
             pushback,
             elapsed: nanos(report.elapsed),
@@ -130,8 +164,15 @@ impl<E> CallError<E> {
     /// Returns what the circuit breaker was when it refused, if that ended the
     /// call.
     #[must_use]
-    pub const fn breaker_state(&self) -> Option<BreakerState> {
-        self.refused_in
+    pub fn breaker_state(&self) -> Option<BreakerState> {
+        self.refused_by.state()
+    }
+
+    /// Returns the limit of this process that refused the last attempt, if one
+    /// did.
+    #[must_use]
+    pub fn limited_by(&self) -> Option<Limit> {
+        self.refused_by.limited_by()
     }
 
     /// Tells whether the last attempt was cut short by a bound.
@@ -200,7 +241,7 @@ impl<E> fmt::Display for CallError<E> {
                 } else {
                     write!(f, "not retried after {tried}")?;
                 }
-                let state = self.refused_in.unwrap_or(BreakerState::Open);
+                let state = self.refused_by.state().unwrap_or(BreakerState::Open);
                 write!(f, ": the circuit breaker is {state}")?;
             }
             Reason::BudgetExhausted => {
@@ -227,6 +268,9 @@ impl<E> fmt::Display for CallError<E> {
             }
             (Ending::Refused, _) if self.attempts > 0 => {
                 f.write_str("; the last attempt was not admitted")?;
+                if let Some(limit) = self.limited_by() {
+                    write!(f, " by the {limit}")?;
+                }
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::memory::Memory;
+use crate::state::adaptive_throttle::Ticket;
 use crate::state::circuit_breaker::permit::Permit;
 use crate::time::Instant;
 
@@ -18,6 +19,7 @@ pub(super) struct Leg<'g, M: Memory> {
     /// When it is cut.
     pub(super) give_up: Instant,
     pub(super) permit: Option<Permit<'g, M>>,
+    pub(super) ticket: Option<Ticket<'g, M>>,
 }
 
 /// What cuts an attempt.
@@ -39,6 +41,7 @@ impl<M: Memory> Leg<'_, M> {
         started: Instant::ZERO,
         give_up: Instant::MAX,
         permit: None,
+        ticket: None,
     };
 
     pub(super) const fn is_flying(&self) -> bool {
@@ -54,12 +57,14 @@ impl<M: Memory> Leg<'_, M> {
     pub(super) fn clear(&mut self) {
         self.number = 0;
         self.permit = None;
+        self.ticket = None;
     }
 
     /// Takes the attempt out of its place; the times stay readable there.
     pub(super) fn take(&mut self) -> Self {
         let taken = Self {
             permit: self.permit.take(),
+            ticket: self.ticket.take(),
             ..*self
         };
         self.number = 0;

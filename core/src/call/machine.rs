@@ -8,8 +8,10 @@ use super::leg::{Bound, Leg};
 use super::log::{Ending, Journal};
 use super::report::Report;
 use crate::breaker_state::BreakerState;
+use crate::criticality::Criticality;
 use crate::event::EventKind;
 use crate::lanes::{Lanes, Single};
+use crate::limited::{Limit, Limited};
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
@@ -61,19 +63,22 @@ pub struct Surroundings<'a, L, S> {
 /// let policy = Policy::DEFAULT.with_backoff(Backoff::constant(Duration::from_secs(1)));
 /// let live: Dependency = Dependency::new(&policy);
 /// let around = Surroundings { listener: &NoListener, error: "()", seed: || 7 };
-/// let mut call = Machine::<Shared, ()>::new(&policy, &live);
+/// let mut call = Machine::<Shared, ()>::new(&live);
 ///
 /// let now = Instant::ZERO;
 /// assert_eq!(call.step(now, &around), Order::Start);
-/// let attempt = call.launch(now, &around).unwrap();
+/// let attempt = call.launch(now, &around).unwrap().unwrap();
 /// assert_eq!((attempt.number(), attempt.timeout()), (1, Some(Duration::from_secs(10))));
 ///
 /// let lane = call.lane();
 /// call.settle(lane, now, Ending::Value, Verdict::OK, &around, |retry| retry.delay());
 /// assert_eq!(call.step(now, &around), Order::Finish(Reason::Succeeded));
 /// ```
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and a word of flags would hide them"
+)]
 pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
-    pub(super) policy: &'g Policy,
     pub(super) live: &'g Dependency<M, H>,
     pub(super) legs: H::Each<Leg<'g, M>>,
     pub(super) token: Option<Token<'g, M>>,
@@ -100,6 +105,14 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) is_held_back: bool,
     /// The wait after the last attempt is over.
     pub(super) has_waited: bool,
+    /// The limits have let an attempt out.
+    pub(super) has_sent: bool,
+    /// This process is late for what it has to do: what it measures is not the
+    /// dependency.
+    pub(super) is_saturated: bool,
+    pub(super) criticality: Criticality,
+    /// The limit that refused the last attempt.
+    pub(super) limited_by: Option<Limit>,
     /// What the breaker was when it refused.
     pub(super) refused_in: Option<BreakerState>,
     pub(super) journal: J,
@@ -125,9 +138,9 @@ pub(super) enum Phase {
 impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Makes a call that has not begun.
     #[must_use]
-    pub fn new(policy: &'g Policy, live: &'g Dependency<M, H>) -> Self {
+    pub fn new(live: &'g Dependency<M, H>) -> Self {
+        let policy = live.policy();
         Self {
-            policy,
             live,
             legs: H::each(|_| Leg::IDLE),
             token: None,
@@ -148,6 +161,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             is_hedge: false,
             is_held_back: false,
             has_waited: false,
+            has_sent: false,
+            is_saturated: false,
+            criticality: Criticality::Critical,
+            limited_by: None,
             refused_in: None,
             journal: J::default(),
         }
@@ -156,7 +173,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Returns the policy of the call.
     #[must_use]
     pub const fn policy(&self) -> &'g Policy {
-        self.policy
+        self.live.policy()
     }
 
     /// Bounds a call that has not begun, if that is less than its deadline.
@@ -169,6 +186,36 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Allows one attempt only.
     pub fn make_once(&mut self) {
         self.attempts = 1;
+    }
+
+    /// Says how much it matters that this call is answered.
+    pub fn set_criticality(&mut self, criticality: Criticality) {
+        self.criticality = criticality;
+    }
+
+    /// Says whether this process is saturated, and by how much it is late.
+    ///
+    /// While it is, nothing is learnt from how long attempts take.
+    pub fn set_saturated<L: Listener, S>(
+        &mut self,
+        delay: Option<Duration>,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        self.is_saturated = delay.is_some();
+        let is_new = self.live.is_new_episode(self.is_saturated);
+        if let Some(delay) = delay
+            && is_new
+        {
+            let number = self.number.saturating_add(1);
+            self.tell(
+                EventKind::SaturationDetected,
+                number,
+                now,
+                around,
+                |event| event.with_delay(delay),
+            );
+        }
     }
 
     /// Answers what to do at `now`.
@@ -266,11 +313,16 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Starts the attempt's bound, and returns what the operation is told.
     ///
     /// `None` when the hooks used up the deadline: ask [`step`](Self::step).
+    ///
+    /// # Errors
+    ///
+    /// When a limit of this process refuses: settle the attempt, which is in its
+    /// lane, as [`Ending::Refused`] with the verdict of the refusal.
     pub fn launch<L: Listener, S: Fn() -> u64>(
         &mut self,
         now: Instant,
         around: &Surroundings<'_, L, S>,
-    ) -> Option<Attempt> {
+    ) -> Option<Result<Attempt, Limited>> {
         let attempt = self.upcoming(now);
         if self.left(now).is_zero() {
             if self.is_hedge {
@@ -280,10 +332,18 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             }
             return None;
         }
-        // The retry happens: its token is spent for good.
-        if let Some(token) = self.token.take() {
+        let claimed = if self.is_hedge {
+            Ok(())
+        } else {
+            self.claim(self.lane(), now, around)
+        };
+        // The retry happens: its token is spent for good. Else it goes back.
+        if let Some(token) = self.token.take()
+            && claimed.is_ok()
+        {
             token.spend();
         }
+        self.limited_by = claimed.err().map(|refusal| refusal.limit());
         let (own, bound) = self.own_bound(now, around);
         let give_up = own.min(self.due);
         let lane = self.lane();
@@ -302,11 +362,12 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         self.flying = self.flying.saturating_add(1);
         self.phase = Phase::Flying;
         self.arm(now);
-        Some(if give_up == Instant::MAX {
+        let attempt = if give_up == Instant::MAX {
             attempt
         } else {
             attempt.with_timeout(give_up.saturating_since(now))
-        })
+        };
+        Some(claimed.map(|()| attempt))
     }
 
     /// The attempt's own end: the attempt timeout, or the measured ceiling where
@@ -316,11 +377,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) -> (Instant, Bound) {
-        let constant = match self.policy.attempt_timeout() {
+        let constant = match self.policy().attempt_timeout() {
             Some(timeout) => now.saturating_add(timeout),
             None => Instant::MAX,
         };
-        let Some(ceiling) = self.live.attempt_ceiling(now, self.policy) else {
+        let Some(ceiling) = self.live.attempt_ceiling(now) else {
             return (constant, Bound::Timeout);
         };
         let measured = now.saturating_add(ceiling);
@@ -398,7 +459,8 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 _ => self.last.pushback(),
             },
             refused_in: self.refused_in,
-            policy: self.policy.name(),
+            limited_by: self.limited_by,
+            policy: self.policy().name(),
         }
     }
 
@@ -406,7 +468,6 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     #[must_use]
     pub fn with_journal<K: Journal>(self) -> Machine<'g, M, K, H> {
         Machine {
-            policy: self.policy,
             live: self.live,
             legs: self.legs,
             token: self.token,
@@ -424,6 +485,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             is_hedge: self.is_hedge,
             is_held_back: self.is_held_back,
             has_waited: self.has_waited,
+            has_sent: self.has_sent,
+            is_saturated: self.is_saturated,
+            criticality: self.criticality,
+            limited_by: self.limited_by,
             refused_in: self.refused_in,
             journal: K::default(),
         }

@@ -1,6 +1,7 @@
 //! One call as a machine: facts in, one order out. It sees no future.
 
 pub(crate) mod attempt;
+mod claim;
 mod decide;
 pub(crate) mod error;
 mod leg;

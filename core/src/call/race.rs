@@ -31,8 +31,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// After how long another copy would start; `None` when none may.
     fn threshold(&self, now: Instant) -> Option<Duration> {
-        self.policy.hedge()?;
+        self.policy().hedge()?;
         if self.is_held_back
+            || self.criticality.is_sheddable()
             || usize::from(self.flying) >= H::COUNT
             || self.next_number() > self.attempts
             || !self.is_breaker_closed(now)
@@ -51,7 +52,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// The attempt in flight has become slow: starts another copy, if it may.
-    pub(super) fn ask_hedge<L: Listener, S>(
+    pub(super) fn ask_hedge<L: Listener, S: Fn() -> u64>(
         &mut self,
         now: Instant,
         around: &Surroundings<'_, L, S>,
@@ -84,6 +85,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         };
         leg.permit = permit;
         self.lane = lane;
+        if self.claim(self.lane(), now, around).is_err() {
+            return self.hold_back();
+        }
         self.is_hedge = true;
         self.phase = Phase::Setup;
         live.hedging().start(now);

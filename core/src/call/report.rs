@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::log::Ending;
 use crate::breaker_state::BreakerState;
+use crate::limited::Limit;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
 
@@ -28,6 +29,8 @@ pub struct Report {
     pub hint: Option<Duration>,
     /// What the breaker was when it refused, if that ended the call.
     pub refused_in: Option<BreakerState>,
+    /// The limit of this process that refused the last attempt, if one did.
+    pub limited_by: Option<Limit>,
     /// The name of the policy.
     pub policy: Option<&'static str>,
 }

@@ -45,7 +45,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let mut event = Event::new(kind, number)
             .with_verdict(self.last)
             .with_duration(now.saturating_since(self.started));
-        if let Some(name) = self.policy.name() {
+        if let Some(name) = self.policy().name() {
             event = event.with_policy(name);
         }
         match self.ending {

@@ -6,7 +6,11 @@ use super::backoff::Backoff;
 use super::breaker::Breaker;
 use super::budget::Budget;
 use super::ceiling::AttemptCeiling;
+use super::concurrency::Concurrency;
 use super::hedge::Hedge;
+use super::rate::Rate;
+use super::saturation::Saturation;
+use super::throttle::Throttle;
 use crate::time::nanos;
 
 /// Every bound of a call, as one plain value.
@@ -42,6 +46,10 @@ pub struct Policy {
     ceiling: Ceiling,
     hedge: Option<Hedge>,
     history: Duration,
+    concurrency: Option<Concurrency>,
+    rate: Option<Rate>,
+    throttle: Option<Throttle>,
+    saturation: Option<Saturation>,
     adaptive: bool,
 }
 
@@ -58,6 +66,10 @@ impl Policy {
         ceiling: Ceiling::Usual,
         hedge: None,
         history: USUAL_HISTORY,
+        concurrency: None,
+        rate: None,
+        throttle: None,
+        saturation: None,
         adaptive: false,
     };
 
@@ -79,6 +91,10 @@ impl Policy {
         ceiling: Ceiling::Usual,
         hedge: None,
         history: USUAL_HISTORY,
+        concurrency: None,
+        rate: None,
+        throttle: None,
+        saturation: None,
         adaptive: true,
     };
 
@@ -193,6 +209,58 @@ impl Policy {
         }
     }
 
+    /// Returns the policy with a limit on the attempts in flight at once.
+    ///
+    /// What is above it is refused at once, as if throttled; a retry is free and
+    /// waits its turn. To let some wait for a place instead, see `Queue`.
+    ///
+    /// ```
+    /// use steadfast_core::{Concurrency, Policy};
+    ///
+    /// const SEARCH: Policy = Policy::DEFAULT.with_concurrency(Concurrency::ADAPTIVE);
+    /// assert!(SEARCH.validate().is_ok());
+    /// ```
+    #[must_use]
+    pub const fn with_concurrency(self, limit: Concurrency) -> Self {
+        Self {
+            concurrency: Some(limit),
+            ..self
+        }
+    }
+
+    /// Returns the policy with a limit on the attempts in a span of time.
+    ///
+    /// Every attempt counts, retries and hedges, too.
+    #[must_use]
+    pub const fn with_rate(self, limit: Rate) -> Self {
+        Self {
+            rate: Some(limit),
+            ..self
+        }
+    }
+
+    /// Returns the policy with calls refused before they are sent, to a
+    /// dependency that turns much of them away.
+    ///
+    /// It asks for each attempt until one was sent: retries after that are the
+    /// budget's.
+    #[must_use]
+    pub const fn with_throttle(self, throttle: Throttle) -> Self {
+        Self {
+            throttle: Some(throttle),
+            ..self
+        }
+    }
+
+    /// Returns the policy with nothing learnt while this process is saturated.
+    #[must_use]
+    pub const fn with_saturation(self, saturation: Saturation) -> Self {
+        Self {
+            saturation: Some(saturation),
+            ..self
+        }
+    }
+
     /// Returns the policy with measuring allowed or not.
     ///
     /// Without it no bound is measured by default, and asking for one is a
@@ -303,6 +371,30 @@ impl Policy {
         self.history
     }
 
+    /// Returns the limit on the attempts in flight at once, if there is one.
+    #[must_use]
+    pub const fn concurrency(&self) -> Option<&Concurrency> {
+        self.concurrency.as_ref()
+    }
+
+    /// Returns the limit on the attempts in a span of time, if there is one.
+    #[must_use]
+    pub const fn rate(&self) -> Option<&Rate> {
+        self.rate.as_ref()
+    }
+
+    /// Returns when calls are refused before they are sent, if they are.
+    #[must_use]
+    pub const fn throttle(&self) -> Option<&Throttle> {
+        self.throttle.as_ref()
+    }
+
+    /// Returns when this process counts as saturated, if that is asked.
+    #[must_use]
+    pub const fn saturation(&self) -> Option<&Saturation> {
+        self.saturation.as_ref()
+    }
+
     /// Tells whether bounds may be measured.
     #[must_use]
     pub const fn is_adaptive(&self) -> bool {
@@ -353,6 +445,10 @@ impl PartialEq for Policy {
             ceiling: _,
             hedge,
             history,
+            concurrency,
+            rate,
+            throttle,
+            saturation,
             adaptive,
         } = *self;
         name == other.name
@@ -365,6 +461,10 @@ impl PartialEq for Policy {
             && self.attempt_ceiling() == other.attempt_ceiling()
             && hedge == other.hedge
             && history == other.history
+            && concurrency == other.concurrency
+            && rate == other.rate
+            && throttle == other.throttle
+            && saturation == other.saturation
             && adaptive == other.adaptive
     }
 }

@@ -135,6 +135,10 @@ problems! {
     BudgetFractionOutOfRange = "the budget's fraction is 0 or above 100%: take a share such as 10%, or `Budget::NONE` for no budget",
     /// The budget's burst is 0.
     NoBudgetBurst = "the budget's burst is 0, so it could never hold a token: make it at least 1, or take `Budget::NONE`",
+    /// Saturation was asked for without measuring.
+    SaturationNotAdaptive = "saturation was asked for, and measuring is switched off: take `with_adaptive(true)` or no saturation",
+    /// Saturation was asked for where no bound is measured.
+    SaturationGuardsNothing = "saturation was asked for, and nothing is measured that it could protect: keep the attempt ceiling, or measure the backoff's base, or hedge",
     /// Saturation's multiple of the normal queue delay is not above 1.
     SaturationMultipleTooSmall = "saturation's multiple of the normal queue delay is not above 1, so a normal delay would stop all learning: take some such as 5",
     /// Saturation's floor is zero.

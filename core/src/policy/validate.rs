@@ -41,7 +41,8 @@ impl Policy {
             .and(self.backoff().validate())
             .and(self.validate_ceiling())
             .and(self.validate_adaptive())
-            .and(self.validate_hedge());
+            .and(self.validate_hedge())
+            .and(self.validate_limits());
         let problems = match self.breaker() {
             Some(breaker) => problems.and(breaker.validate()),
             None => problems,
@@ -85,7 +86,31 @@ impl Policy {
                 off && self.backoff().measured_base().is_some(),
             )
             .with(Problem::HedgeNotAdaptive, off && self.hedge().is_some())
+            .with(
+                Problem::SaturationNotAdaptive,
+                off && self.saturation().is_some(),
+            )
             .into_result()
+    }
+
+    const fn validate_limits(&self) -> Result<(), Problems> {
+        let mut problems = Problems::NONE;
+        if let Some(limit) = self.concurrency() {
+            problems = problems.and(limit.validate());
+        }
+        if let Some(limit) = self.rate() {
+            problems = problems.and(limit.validate());
+        }
+        if let Some(throttle) = self.throttle() {
+            problems = problems.and(throttle.validate());
+        }
+        if let Some(saturation) = self.saturation() {
+            problems = problems.and(saturation.validate()).with(
+                Problem::SaturationGuardsNothing,
+                !self.is_learning() && self.hedge().is_none(),
+            );
+        }
+        problems.into_result()
     }
 
     const fn validate_hedge(&self) -> Result<(), Problems> {

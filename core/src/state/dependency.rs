@@ -2,10 +2,12 @@
 
 use core::time::Duration;
 
+use super::adaptive_throttle::AdaptiveThrottle;
 use super::circuit_breaker::CircuitBreaker;
 use super::estimates::Estimates;
 use super::hedging::Hedging;
 use super::measured::Measured;
+use super::rate_limit::RateLimit;
 use super::retry_budget::RetryBudget;
 use crate::lanes::{Lanes, Single};
 use crate::math::random::random;
@@ -32,10 +34,15 @@ use alloc::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
+    policy: Policy,
     estimates: Estimates<M>,
     hedging: Hedging<H::Memory<M>>,
     breaker: Part<CircuitBreaker<M>>,
     budget: Part<RetryBudget<M>>,
+    rate: Part<RateLimit<M>>,
+    throttle: Part<AdaptiveThrottle<M>>,
+    /// Whether the process was saturated when last asked.
+    saturated: M::U32,
     fixed_seed: Option<u64>,
     seed: M::U64,
     draws: M::U64,
@@ -106,7 +113,15 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
             Some(law) => *law,
             None => Hedge::DEFAULT,
         };
+        let mut in_force = *policy;
+        if let Some(breaker) = breaker {
+            in_force = in_force.with_breaker(*breaker.settings());
+        }
+        if let Some(budget) = budget {
+            in_force = in_force.with_budget(*budget.law());
+        }
         Self {
+            policy: in_force,
             estimates: Estimates::new(policy),
             hedging: Hedging::new(&hedge),
             breaker: match (breaker, policy.breaker()) {
@@ -122,6 +137,15 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 }
                 None => Part::Absent,
             },
+            rate: match policy.rate() {
+                Some(rate) => Part::Own(RateLimit::new(*rate)),
+                None => Part::Absent,
+            },
+            throttle: match policy.throttle() {
+                Some(throttle) => Part::Own(AdaptiveThrottle::new(*throttle)),
+                None => Part::Absent,
+            },
+            saturated: M::U32::ZERO,
             fixed_seed: seed,
             seed: M::U64::ZERO,
             draws: M::U64::ZERO,
@@ -131,13 +155,21 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Puts a breaker held together with other guards in its place.
     #[cfg(feature = "alloc")]
     pub fn hold_breaker(&mut self, breaker: Arc<CircuitBreaker<M>>) {
+        self.policy = self.policy.with_breaker(*breaker.settings());
         self.breaker = Part::Held(breaker);
     }
 
     /// Puts a budget held together with other guards in its place.
     #[cfg(feature = "alloc")]
     pub fn hold_budget(&mut self, budget: Arc<RetryBudget<M>>) {
+        self.policy = self.policy.with_budget(*budget.law());
         self.budget = Part::Held(budget);
+    }
+
+    /// Returns the policy, with the settings of shared parts in it.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Returns what was learnt from the latencies of successes.
@@ -157,26 +189,29 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     ///
     /// Before the attempt timeout, which may be less.
     #[must_use]
-    pub fn attempt_ceiling(&self, now: Instant, policy: &Policy) -> Option<Duration> {
-        let law = policy.attempt_ceiling()?;
-        let hedge = match policy.hedge() {
+    pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
+        let law = self.policy.attempt_ceiling()?;
+        let hedge = match self.policy.hedge() {
             Some(_) if H::COUNT > 1 => self.hedging.threshold(now),
             _ => None,
         };
         self.estimates.ceiling(now, &law, hedge)
     }
 
-    /// Returns what is measured for `policy` right now.
+    /// Returns what is measured right now.
     #[must_use]
-    pub fn measured(&self, now: Instant, policy: &Policy) -> Measured {
-        let backoff = policy.backoff();
+    pub fn measured(&self, now: Instant) -> Measured {
+        let backoff = self.policy.backoff();
         Measured {
-            attempt_ceiling: self.attempt_ceiling(now, policy),
+            attempt_ceiling: self.attempt_ceiling(now),
             backoff_base: backoff.measured_base().and_then(|_| {
                 let normal = self.estimates.normal(now)?;
                 Some(backoff.measured(normal).transient_base())
             }),
-            hedge_threshold: policy.hedge().and_then(|_| self.hedging.threshold(now)),
+            hedge_threshold: self
+                .policy
+                .hedge()
+                .and_then(|_| self.hedging.threshold(now)),
             ..Measured::default()
         }
     }
@@ -191,6 +226,30 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     pub fn budget(&self) -> Option<&RetryBudget<M>> {
         self.budget.get()
+    }
+
+    /// Returns the limit on the attempts in a span of time, if there is one.
+    #[must_use]
+    pub fn rate(&self) -> Option<&RateLimit<M>> {
+        self.rate.get()
+    }
+
+    /// Returns the throttle of calls, if there is one.
+    #[must_use]
+    pub fn throttle(&self) -> Option<&AdaptiveThrottle<M>> {
+        self.throttle.get()
+    }
+
+    /// Notes whether the process is saturated; true when that has just begun.
+    pub(crate) fn is_new_episode(&self, is_saturated: bool) -> bool {
+        if is_saturated {
+            self.saturated.load() == 0 && self.saturated.swap(1) == 0
+        } else {
+            if self.saturated.load() != 0 {
+                self.saturated.store(0);
+            }
+            false
+        }
     }
 
     /// Tells whether other guards may use the breaker, too.
@@ -235,6 +294,13 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
         if let Some(budget) = self.budget.own() {
             budget.reset();
         }
+        if let Some(rate) = self.rate.own() {
+            rate.reset();
+        }
+        if let Some(throttle) = self.throttle.own() {
+            throttle.reset();
+        }
+        self.saturated.store(0);
         self.seed.store(0);
         self.draws.store(0);
     }

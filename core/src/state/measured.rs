@@ -10,7 +10,7 @@ use core::time::Duration;
 ///
 /// static LIVE: Dependency = Dependency::new(&Policy::DEFAULT);
 ///
-/// let cold = LIVE.measured(Instant::ZERO, &Policy::DEFAULT);
+/// let cold = LIVE.measured(Instant::ZERO);
 /// assert_eq!(cold.attempt_ceiling, None);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

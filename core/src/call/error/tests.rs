@@ -10,6 +10,7 @@ const REPORT: Report = Report {
     cut_after: None,
     hint: None,
     refused_in: None,
+    limited_by: None,
     policy: Some("payments"),
 };
 

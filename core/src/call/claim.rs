@@ -1,0 +1,63 @@
+//! What an attempt needs of this process's own limits.
+
+use super::log::Journal;
+use super::machine::{Machine, Surroundings};
+use crate::event::EventKind;
+use crate::lanes::Lanes;
+use crate::limited::Limited;
+use crate::listener::Listener;
+use crate::memory::Memory;
+use crate::reason::Reason;
+use crate::state::adaptive_throttle::Ticket;
+use crate::time::Instant;
+
+impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
+    /// Takes what the limits give for the attempt in this lane, or nothing.
+    ///
+    /// The throttle comes last: it counts what would have been sent.
+    pub(super) fn claim<L: Listener, S: Fn() -> u64>(
+        &mut self,
+        lane: usize,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) -> Result<(), Limited> {
+        let live = self.live;
+        let mut is_observed = false;
+        let reservation = match live.rate() {
+            Some(rate) => Some(rate.acquire(now)?),
+            None => None,
+        };
+        let ticket = match live.throttle() {
+            Some(throttle) if !self.has_sent => {
+                Some(throttle.admit(now, self.criticality, live.draw(&around.seed))?)
+            }
+            _ => None,
+        };
+        is_observed |= ticket.as_ref().is_some_and(Ticket::is_observed);
+        if let Some(reservation) = reservation {
+            is_observed |= reservation.is_observed();
+            reservation.spend();
+        }
+        if let Some(leg) = self.legs.as_mut().get_mut(lane) {
+            leg.ticket = ticket;
+        }
+        self.has_sent = true;
+        if is_observed {
+            self.tell_spared(Reason::Throttled, now, around);
+        }
+        Ok(())
+    }
+
+    /// Tells that a part which only observes would have refused.
+    pub(super) fn tell_spared<L: Listener, S>(
+        &self,
+        reason: Reason,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        let kind = EventKind::WouldReject;
+        self.tell(kind, self.next_number(), now, around, |event| {
+            event.with_reason(reason)
+        });
+    }
+}
