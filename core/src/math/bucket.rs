@@ -67,10 +67,15 @@ impl<M: Memory> TokenBucket<M> {
     ///
     /// Never waits for another thread; a bucket known to be full is only read.
     pub fn deposit(&self, now: Instant, amount: Ratio) {
+        self.deposit_unless_full(now, amount);
+    }
+
+    /// As [`TokenBucket::deposit`]; false if it is full and was only read.
+    pub(crate) fn deposit_unless_full(&self, now: Instant, amount: Ratio) -> bool {
         let seen = self.look(now);
         let capacity = self.capacity.cast_signed();
         if self.level(seen.latest, seen.spent) >= capacity {
-            return;
+            return false;
         }
         // Going over the capacity is harmless: what is above it is cut off at
         // each look, and time and deposits only raise the level until a take
@@ -80,15 +85,24 @@ impl<M: Memory> TokenBucket<M> {
             self.spent.fetch_sub(units);
         }
         self.remember(seen);
+        true
     }
 
     /// Takes one whole token if `reserve` of the capacity stays behind.
     #[must_use]
     pub fn take(&self, now: Instant, reserve: Ratio) -> bool {
-        let need = self.need(reserve);
+        self.take_within(self.capacity, now, reserve)
+    }
+
+    /// As [`TokenBucket::take`] from a bucket that holds at most `most` units.
+    ///
+    /// Cutting here is enough: what the bucket holds above `most` until then
+    /// can only be taken here.
+    pub(crate) fn take_within(&self, most: u64, now: Instant, reserve: Ratio) -> bool {
+        let need = need(most, reserve);
         loop {
             let seen = self.look(now);
-            let level = self.level(seen.at, seen.spent);
+            let level = self.level(seen.at, seen.spent).min(most.cast_signed());
             if level < need {
                 self.remember(seen);
                 return false;
@@ -120,14 +134,20 @@ impl<M: Memory> TokenBucket<M> {
     /// Zero when it would succeed now; `None` when time alone never will.
     #[must_use]
     pub fn wait(&self, now: Instant, reserve: Ratio) -> Option<Duration> {
-        let need = self.need(reserve);
-        if self.rate == 0 || need > self.capacity.cast_signed() {
-            return None;
-        }
+        self.wait_within(self.capacity, now, reserve)
+    }
+
+    /// As [`TokenBucket::wait`] for [`TokenBucket::take_within`].
+    pub(crate) fn wait_within(&self, most: u64, now: Instant, reserve: Ratio) -> Option<Duration> {
+        let need = need(most, reserve);
         let seen = self.look(now);
-        let short = need.saturating_sub(self.level(seen.at, seen.spent));
+        let level = self.level(seen.at, seen.spent).min(most.cast_signed());
+        let short = need.saturating_sub(level);
         if short <= 0 {
             return Some(Duration::ZERO);
+        }
+        if self.rate == 0 || need > most.cast_signed() {
+            return None;
         }
         let ticks = short.cast_unsigned().div_ceil(self.rate);
         let into_tick = seen.at.as_nanos() % TICK;
@@ -139,25 +159,39 @@ impl<M: Memory> TokenBucket<M> {
     /// Returns the share of the capacity that is gone, rounded down.
     #[must_use]
     pub fn used(&self, now: Instant) -> Ratio {
+        self.used_within(self.capacity, now)
+    }
+
+    /// As [`TokenBucket::used`] of a bucket that holds at most `most` units.
+    pub(crate) fn used_within(&self, most: u64, now: Instant) -> Ratio {
         let seen = self.look(now);
         let level = self.level(seen.at, seen.spent).max(0);
-        let gone = self.capacity.saturating_sub(level.cast_unsigned());
-        let one_ppm = self.capacity / 1_000_000;
-        let ppm = gone
-            .checked_div(one_ppm)
-            .and_then(|ppm| u32::try_from(ppm).ok());
+        let gone = most.saturating_sub(level.cast_unsigned());
+        let ppm = match gone.checked_mul(1_000_000) {
+            Some(millions) => millions.checked_div(most),
+            None => gone.checked_div(most / 1_000_000),
+        };
+        let ppm = ppm.and_then(|ppm| u32::try_from(ppm).ok());
         ppm.map_or(Ratio::ONE, Ratio::ppm)
     }
 
-    /// Returns the level that lets a token go and leaves `reserve` behind.
-    fn need(&self, reserve: Ratio) -> i64 {
-        let units = reserve.of(self.capacity).saturating_add(TOKEN);
-        i64::try_from(units).unwrap_or(i64::MAX)
+    /// Returns how many units it can hold.
+    pub(crate) const fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Reads both words, and follows a clock that came far back.
+    ///
+    /// When time makes no tokens, nobody needs to be told the time.
     fn look(&self, now: Instant) -> Seen {
         let mut spent = self.spent.load();
+        if self.rate == 0 {
+            return Seen {
+                spent,
+                latest: now,
+                at: now,
+            };
+        }
         let mut latest = Instant::from_nanos(self.latest.load());
         if latest.saturating_since(now) > FAR {
             self.follow_back(latest, now);
@@ -215,6 +249,12 @@ impl<M: Memory> TokenBucket<M> {
     }
 }
 
+/// Returns the level that lets a token go and leaves `reserve` of `most` behind.
+fn need(most: u64, reserve: Ratio) -> i64 {
+    let units = reserve.of(most).saturating_add(TOKEN);
+    i64::try_from(units).unwrap_or(i64::MAX)
+}
+
 /// Both words, and the time that counts.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -245,7 +285,7 @@ const TICK: u64 = 8;
 ///
 /// A millionth of a token is whole in it, and a rate of one token a second is
 /// one unit a tick.
-const TOKEN: u64 = 125_000_000;
+pub(crate) const TOKEN: u64 = 125_000_000;
 const UNITS_PER_PPM: u64 = TOKEN / 1_000_000;
 
 #[cfg(test)]

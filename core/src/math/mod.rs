@@ -2,6 +2,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod cells;
+pub(crate) mod fading_count;
 pub(crate) mod growth;
 pub(crate) mod latency_window;
 pub(crate) mod quantile;
@@ -12,3 +13,4 @@ pub(crate) mod ring;
 pub(crate) mod rolling_counts;
 pub(crate) mod significance;
 pub(crate) mod slices;
+pub(crate) mod spare;

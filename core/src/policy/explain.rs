@@ -213,10 +213,13 @@ impl Explanation<'_> {
                 f,
                 "Over time, retries are at most {fraction} of the calls that succeed"
             )?;
-            match budget.per_second() {
-                0 => f.write_str(".")?,
-                floor => write!(f, ", plus {floor} a second.")?,
+            if budget.per_second() > 0 {
+                write!(f, ", plus {} a second", budget.per_second())?;
             }
+            if let Some(after) = budget.spare() {
+                write!(f, ", plus 1 in {}", Compact(after))?;
+            }
+            f.write_str(".")?;
         } else if policy.attempts() > 1 {
             let attempts = policy.attempts();
             write!(
@@ -250,11 +253,29 @@ impl Explanation<'_> {
                 let retries = Retries(budget.per_second());
                 write!(f, ", and every second of time for {retries}")?;
             }
-            let room = Retries(budget.burst());
-            write!(
-                f,
-                ".\n  It starts full and holds {room}; when empty, it refuses."
-            )?;
+            match budget.half_life() {
+                None => {
+                    let room = Retries(budget.burst());
+                    write!(
+                        f,
+                        ".\n  It starts full and holds {room}; when empty, it refuses."
+                    )?;
+                }
+                Some(half_life) => {
+                    let (half_life, most) = (Compact(half_life), budget.burst());
+                    write!(
+                        f,
+                        ".\n  It holds what was paid of late, half of it after {half_life}: at least 1 retry, at most {most}. When empty, it refuses."
+                    )?;
+                }
+            }
+            if let Some(after) = budget.spare() {
+                let after = Compact(after);
+                write!(
+                    f,
+                    "\n  After {after} without a retry, one is allowed all the same; while no call succeeds, each takes twice as long."
+                )?;
+            }
             if let Some(spent) = self.spent {
                 write!(f, "\n  Spent now: {spent}.")?;
             }

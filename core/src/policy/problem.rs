@@ -139,6 +139,10 @@ problems! {
     SaturationNotAdaptive = "saturation was asked for, and measuring is switched off: take `with_adaptive(true)` or no saturation",
     /// Saturation was asked for where no bound is measured.
     SaturationGuardsNothing = "saturation was asked for, and nothing is measured that it could protect: keep the attempt ceiling, or measure the backoff's base, or hedge",
+    /// The budget's half-life is zero.
+    ZeroBudgetHalfLife = "the budget's half-life is zero, so nothing is ever recent: give it some seconds, or none with `without_half_life`",
+    /// The budget's spare retry comes after zero.
+    ZeroBudgetSpare = "the budget's spare retry comes after zero, so it would refuse nothing: give it some seconds, or take `Budget::NONE`",
     /// Saturation's multiple of the normal queue delay is not above 1.
     SaturationMultipleTooSmall = "saturation's multiple of the normal queue delay is not above 1, so a normal delay would stop all learning: take some such as 5",
     /// Saturation's floor is zero.

@@ -401,6 +401,14 @@ impl Budget {
                 limited && !is_share(self.fraction()),
             )
             .with(Problem::NoBudgetBurst, limited && self.burst() == 0)
+            .with(
+                Problem::ZeroBudgetHalfLife,
+                limited && matches!(self.half_life(), Some(span) if span.is_zero()),
+            )
+            .with(
+                Problem::ZeroBudgetSpare,
+                limited && matches!(self.spare(), Some(span) if span.is_zero()),
+            )
             .into_result()
     }
 

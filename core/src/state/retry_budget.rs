@@ -2,16 +2,23 @@
 
 use core::time::Duration;
 
-use crate::math::bucket::TokenBucket;
+use crate::math::bucket::{TOKEN, TokenBucket};
+use crate::math::fading_count::FadingCount;
 use crate::math::ratio::Ratio;
-use crate::memory::{Memory, Shared};
+use crate::math::spare::Spare;
+use crate::memory::{Memory, Shared, Word};
 use crate::policy::budget::Budget;
 use crate::time::Instant;
 
 /// How many retries may still be added to the load.
 ///
-/// Full at first. Two words, no lock; nothing is written while it is full. A
-/// clock that steps back neither makes nor takes tokens, see [`TokenBucket`].
+/// Full at first. A few words, no lock. While it is full a success writes
+/// nothing, but for what a law with a half-life counts; that is no more than 70
+/// writes a second under [`Budget::FLEET`], however many calls succeed.
+///
+/// **Clocks.** A clock that stands still or steps back by less than an hour
+/// neither makes nor takes tokens, see [`TokenBucket`]. Each further step can make
+/// a spare retry come once too early, or late by at most its wait.
 ///
 /// ```
 /// use steadfast_core::{Budget, Instant, RetryBudget};
@@ -33,6 +40,13 @@ use crate::time::Instant;
 pub struct RetryBudget<M: Memory = Shared> {
     law: Budget,
     bucket: TokenBucket<M>,
+    /// What successes paid of late; full at the burst.
+    recent: FadingCount<M>,
+    /// What one success adds to that.
+    step: u32,
+    spare: Spare<M>,
+    /// One while it only observes.
+    observing: M::U8,
 }
 
 impl<M: Memory> RetryBudget<M> {
@@ -42,10 +56,21 @@ impl<M: Memory> RetryBudget<M> {
     ///
     /// Panics when `law` makes no sense; in a `static` that does not compile.
     #[must_use]
+    #[track_caller]
     pub const fn new(law: Budget) -> Self {
         let law = law.checked();
         Self {
             bucket: TokenBucket::new(law.burst(), law.per_second()),
+            recent: FadingCount::new(match law.half_life() {
+                Some(half_life) => half_life,
+                None => Duration::MAX,
+            }),
+            step: FadingCount::<M>::step(law.fraction(), law.burst()),
+            spare: Spare::new(match law.spare() {
+                Some(after) => after,
+                None => Duration::MAX,
+            }),
+            observing: M::U8::ZERO,
             law,
         }
     }
@@ -58,8 +83,16 @@ impl<M: Memory> RetryBudget<M> {
 
     /// Deposits what one success earns.
     pub fn deposit(&self, now: Instant) {
-        if self.law.is_limited() {
-            self.bucket.deposit(now, self.law.fraction());
+        if !self.law.is_limited() {
+            return;
+        }
+        if self.law.half_life().is_some() {
+            self.recent.add(now, self.step);
+        }
+        let was_full = !self.bucket.deposit_unless_full(now, self.law.fraction());
+        // The spare is used from an empty bucket only.
+        if !was_full && self.law.spare().is_some() {
+            self.spare.shorten();
         }
     }
 
@@ -69,7 +102,10 @@ impl<M: Memory> RetryBudget<M> {
         self.take_above(Ratio::ZERO, now)
     }
 
-    /// Takes a whole token if half of the bucket stays behind.
+    /// Takes a whole token if half of what the bucket can hold stays behind.
+    ///
+    /// So a bucket that holds one token, as in a quiet program under
+    /// [`Budget::FLEET`], gives none.
     #[must_use]
     pub fn take_sheddable(&self, now: Instant) -> Option<Token<'_, M>> {
         self.take_above(RESERVE, now)
@@ -77,44 +113,91 @@ impl<M: Memory> RetryBudget<M> {
 
     /// Returns the time until [`RetryBudget::take`] succeeds without a success.
     ///
-    /// `None` when the budget has no floor.
+    /// `None` when time alone never brings a token.
     #[must_use]
     pub fn retry_after(&self, now: Instant) -> Option<Duration> {
-        self.wait_above(Ratio::ZERO, now)
+        let bucket = self.wait_above(Ratio::ZERO, now);
+        let spare = self.law.spare().map(|_| self.spare.wait(now));
+        match (bucket, spare) {
+            (Some(bucket), Some(spare)) => Some(bucket.min(spare)),
+            (either, None) | (None, either) => either,
+        }
     }
 
     /// Returns the time until [`RetryBudget::take_sheddable`] succeeds.
     ///
-    /// `None` when the budget has no floor or holds too little for that ever.
+    /// `None` when time alone never brings a token, or the bucket holds too
+    /// little for that ever.
     #[must_use]
     pub fn retry_after_sheddable(&self, now: Instant) -> Option<Duration> {
         self.wait_above(RESERVE, now)
     }
 
-    /// Returns the share of the bucket that is gone, from 0 to 1.
+    /// Returns the share of what the bucket can hold that is gone, from 0 to 1.
     #[must_use]
     pub fn utilization(&self, now: Instant) -> Ratio {
         if self.law.is_limited() {
-            self.bucket.used(now)
+            self.bucket.used_within(self.most(now), now)
         } else {
             Ratio::ZERO
         }
     }
 
-    /// Fills the bucket.
+    /// Tells whether it only observes, see [`RetryBudget::observe`].
+    #[must_use]
+    pub fn is_observing(&self) -> bool {
+        self.observing.load() != 0
+    }
+
+    /// Decides and counts as ever but refuses nothing, until
+    /// [`RetryBudget::reset`].
+    ///
+    /// For trying a law on real traffic. What it would have refused gets a token
+    /// that costs nothing, see [`Token::is_observed`].
+    pub fn observe(&self) {
+        self.observing.store(1);
+    }
+
+    /// Fills the bucket, forgets what succeeded, and refuses again.
     pub fn reset(&self) {
+        self.observing.store(0);
+        self.recent.clear();
+        self.spare.clear();
         self.bucket.fill();
     }
 
+    /// Returns how many units the bucket may hold now.
+    fn most(&self, now: Instant) -> u64 {
+        let capacity = self.bucket.capacity();
+        match self.law.half_life() {
+            Some(_) => self.recent.share_of(capacity, now).max(TOKEN),
+            None => capacity,
+        }
+    }
+
     fn take_above(&self, reserve: Ratio, now: Instant) -> Option<Token<'_, M>> {
-        let funded = !self.law.is_limited() || self.bucket.take(now, reserve);
+        let is_funded = !self.law.is_limited() || self.fund(reserve, now);
         // Lazily: a token made and dropped would fill the bucket.
-        funded.then(|| Token { budget: self })
+        (is_funded || self.is_observing()).then(|| Token {
+            budget: self,
+            is_observed: !is_funded,
+        })
+    }
+
+    fn fund(&self, reserve: Ratio, now: Instant) -> bool {
+        let has_spare = self.law.spare().is_some();
+        if self.bucket.take_within(self.most(now), now, reserve) {
+            if has_spare {
+                self.spare.restart(now);
+            }
+            return true;
+        }
+        has_spare && reserve == Ratio::ZERO && self.spare.take(now)
     }
 
     fn wait_above(&self, reserve: Ratio, now: Instant) -> Option<Duration> {
         if self.law.is_limited() {
-            self.bucket.wait(now, reserve)
+            self.bucket.wait_within(self.most(now), now, reserve)
         } else {
             Some(Duration::ZERO)
         }
@@ -137,9 +220,18 @@ impl<M: Memory> RetryBudget<M> {
 #[must_use = "a token that is dropped is given back"]
 pub struct Token<'b, M: Memory = Shared> {
     budget: &'b RetryBudget<M>,
+    is_observed: bool,
 }
 
 impl<M: Memory> Token<'_, M> {
+    /// Tells whether it was refused, had the budget not only observed.
+    ///
+    /// Such a token costs nothing, and nothing is given back.
+    #[must_use]
+    pub const fn is_observed(&self) -> bool {
+        self.is_observed
+    }
+
     /// Keeps the token spent: the retry happens.
     pub fn spend(self) {
         core::mem::forget(self);
@@ -148,7 +240,7 @@ impl<M: Memory> Token<'_, M> {
 
 impl<M: Memory> Drop for Token<'_, M> {
     fn drop(&mut self) {
-        if self.budget.law.is_limited() {
+        if self.budget.law.is_limited() && !self.is_observed {
             self.budget.bucket.give_back();
         }
     }
@@ -158,251 +250,4 @@ impl<M: Memory> Drop for Token<'_, M> {
 const RESERVE: Ratio = Ratio::percent(50);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Local;
-    use proptest::prelude::*;
-    use std::thread;
-
-    type Alone = RetryBudget<Local>;
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * 1_000_000)
-    }
-
-    fn spend(budget: &Alone, now: Instant) -> bool {
-        budget.take(now).map(Token::spend).is_some()
-    }
-
-    fn spend_sheddable(budget: &Alone, now: Instant) -> bool {
-        budget.take_sheddable(now).map(Token::spend).is_some()
-    }
-
-    fn emptied(law: Budget) -> Alone {
-        let budget = Alone::new(law);
-        while spend(&budget, at(0)) {}
-        budget
-    }
-
-    // core-06.1
-    #[test]
-    fn a_cold_start_holds_the_burst() {
-        let budget = Alone::new(Budget::REFERENCE);
-        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
-        assert_eq!((0..31).filter(|_| spend(&budget, at(0))).count(), 30);
-        assert_eq!(budget.utilization(at(0)), Ratio::ONE);
-    }
-
-    // core-06.2
-    #[test]
-    fn less_than_a_whole_token_refuses() {
-        let budget = emptied(Budget::REFERENCE);
-        assert!(!spend(&budget, at(333)));
-        assert!(spend(&budget, at(334)));
-    }
-
-    // core-06.3
-    #[test]
-    fn the_hint_counts_down() {
-        let budget = emptied(Budget::REFERENCE);
-        let hint = |ms| budget.retry_after(at(ms)).unwrap_or_default().as_nanos();
-        assert_eq!(hint(0), 333_333_336);
-        assert_eq!(hint(100), 233_333_336);
-    }
-
-    // core-06.4
-    #[test]
-    fn ten_deposits_fund_one_retry() {
-        let budget = emptied(Budget::REFERENCE);
-        for _ in 0..9 {
-            budget.deposit(at(0));
-        }
-        assert!(!spend(&budget, at(0)));
-        budget.deposit(at(0));
-        assert!(spend(&budget, at(0)));
-        assert!(!spend(&budget, at(0)));
-    }
-
-    // core-06.5
-    #[test]
-    fn deposits_stop_at_the_burst() {
-        let budget = Alone::new(Budget::REFERENCE);
-        for _ in 0..100 {
-            budget.deposit(at(0));
-        }
-        assert_eq!((0..100).filter(|_| spend(&budget, at(0))).count(), 30);
-    }
-
-    // core-06.6
-    #[test]
-    fn the_burst_is_ten_seconds_of_floor() {
-        let budget = Alone::new(Budget::new(Ratio::percent(20), 10));
-        assert_eq!((0..200).filter(|_| spend(&budget, at(0))).count(), 100);
-        assert_eq!(budget.law().burst(), 100);
-    }
-
-    // core-06.7, aws-sdk-go-v2#3550
-    #[test]
-    fn without_a_floor_successes_refill() {
-        let budget = Alone::new(Budget::new(Ratio::percent(10), 0));
-        assert!(spend(&budget, at(0)));
-        assert!(!spend(&budget, Instant::MAX));
-        assert_eq!(budget.retry_after(at(0)), None);
-        for _ in 0..10 {
-            budget.deposit(at(0));
-        }
-        assert!(spend(&budget, at(0)));
-    }
-
-    // core-06.10
-    #[test]
-    fn sheddable_work_leaves_a_half() {
-        let budget = Alone::new(Budget::REFERENCE);
-        assert_eq!(
-            (0..30).filter(|_| spend_sheddable(&budget, at(0))).count(),
-            15
-        );
-        assert_eq!(budget.utilization(at(0)), Ratio::percent(50));
-        assert!(spend(&budget, at(0)));
-    }
-
-    // core-06.11
-    #[test]
-    fn a_bucket_of_one_sheds_the_sheddable() {
-        let budget = Alone::new(Budget::new(Ratio::percent(10), 0));
-        assert!(!spend_sheddable(&budget, at(0)));
-        assert_eq!(budget.retry_after_sheddable(at(0)), None);
-        let floored = Alone::new(Budget::new(Ratio::percent(10), 3).with_burst(1));
-        assert_eq!(floored.retry_after_sheddable(at(0)), None);
-    }
-
-    #[test]
-    fn the_sheddable_hint_counts_the_reserve() {
-        let budget = emptied(Budget::REFERENCE);
-        let hint = budget.retry_after_sheddable(at(0)).unwrap_or_default();
-        let due = at(0).saturating_add(hint);
-        assert!(!spend_sheddable(
-            &budget,
-            due.saturating_sub(Duration::from_nanos(1))
-        ));
-        assert!(spend_sheddable(&budget, due));
-        assert!(hint > Duration::from_secs(5));
-    }
-
-    // core-06.16
-    #[test]
-    fn a_step_back_changes_nothing() {
-        let budget = Alone::new(Budget::REFERENCE);
-        while spend(&budget, at(10_000)) {}
-        assert!(!spend(&budget, at(5_000)));
-        assert!(!spend(&budget, at(10_333)));
-        assert!(spend(&budget, at(10_334)));
-    }
-
-    // core-06.16
-    #[test]
-    fn a_step_back_keeps_what_is_left() {
-        let hour = 3_600_000;
-        for (left, back) in [(15, 5_000), (29, 5_000), (15, hour), (29, hour)] {
-            let budget = Alone::new(Budget::REFERENCE);
-            let now = 2 * hour;
-            assert_eq!(
-                (left..30).filter(|_| spend(&budget, at(now))).count(),
-                30 - left
-            );
-            let used = budget.utilization(at(now));
-            for stepped in [now - back, now - back + 4_000, now] {
-                assert_eq!(budget.utilization(at(stepped)), used, "{stepped}");
-            }
-            assert_eq!(
-                (0..31).filter(|_| spend(&budget, at(now - back))).count(),
-                left
-            );
-            // The refill starts where it stood.
-            let hint = budget.retry_after(at(now - back)).unwrap_or_default();
-            assert_eq!(hint.as_nanos(), u128::from(back) * 1_000_000 + 333_333_336);
-            assert!(!spend(&budget, at(now + 333)));
-            assert!(spend(&budget, at(now + 334)));
-        }
-    }
-
-    #[test]
-    fn a_success_after_a_step_back_counts() {
-        let budget = emptied(Budget::REFERENCE);
-        assert!(!spend(&budget, at(300)));
-        budget.deposit(at(100));
-        assert!(spend(&budget, at(200)));
-    }
-
-    // R-21
-    #[test]
-    fn eight_threads_spend_what_there_is() {
-        static BUDGET: RetryBudget = RetryBudget::new(Budget::REFERENCE);
-        let race = |now| -> usize {
-            let take = move || {
-                let funded = (0..1_000).filter_map(|_| BUDGET.take(now));
-                funded.map(Token::spend).count()
-            };
-            thread::scope(|scope| {
-                let threads = [(); 8].map(|()| scope.spawn(take));
-                threads
-                    .map(|thread| thread.join().unwrap_or(0))
-                    .iter()
-                    .sum()
-            })
-        };
-        assert_eq!(race(at(0)), 30);
-        assert_eq!(race(at(1_000)), 3);
-        assert_eq!(race(at(10_000)), 27);
-    }
-
-    // Demirbas
-    #[test]
-    fn an_empty_budget_answers_at_once() {
-        let budget = emptied(Budget::REFERENCE);
-        assert!(budget.take(at(0)).is_none());
-        assert!(budget.retry_after(at(0)).is_some());
-    }
-
-    #[test]
-    fn no_budget_funds_everything() {
-        let budget = Alone::new(Budget::NONE);
-        assert!((0..1_000).all(|_| spend(&budget, at(0)) && spend_sheddable(&budget, at(0))));
-        budget.deposit(at(0));
-        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
-        assert_eq!(budget.retry_after(at(0)), Some(Duration::ZERO));
-    }
-
-    #[test]
-    fn a_refusal_gives_nothing_back() {
-        let budget = emptied(Budget::REFERENCE);
-        assert!(budget.take(at(0)).is_none());
-        assert_eq!(budget.utilization(at(0)), Ratio::ONE);
-    }
-
-    #[test]
-    fn a_reset_fills_the_bucket() {
-        let budget = emptied(Budget::REFERENCE);
-        budget.reset();
-        assert_eq!(budget.utilization(at(0)), Ratio::ZERO);
-    }
-
-    #[test]
-    fn a_token_is_one_pointer() {
-        assert_eq!(size_of::<Option<Token<'_>>>(), size_of::<usize>());
-    }
-
-    proptest! {
-        #[test]
-        fn a_dropped_token_leaves_no_trace(ms in proptest::collection::vec(0..2_000_u64, 0..100)) {
-            let (kept, given) = (Alone::new(Budget::REFERENCE), Alone::new(Budget::REFERENCE));
-            let mut now = 0;
-            for step in ms {
-                now += step;
-                prop_assert_eq!(spend(&kept, at(now)), spend(&given, at(now)));
-                drop(given.take(at(now)));
-                prop_assert_eq!(kept.utilization(at(now)), given.utilization(at(now)));
-            }
-        }
-    }
-}
+mod tests;

@@ -59,12 +59,13 @@ Waits
 
 Load
   At most 3 attempts a call; the classifier says which failures are retried.
-  Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
+  Over time, retries are at most 10% of the calls that succeed, plus 1 in 30s.
   A refusal is told after 100ms, or at the deadline if that is sooner.
 
 Retry budget
-  A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
-  It starts full and holds 30 retries; when empty, it refuses.
+  A call that succeeds pays for 10% of a retry.
+  It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
+  After 30s without a retry, one is allowed all the same; while no call succeeds, each takes twice as long.
 
 Breaker
   None.
@@ -100,12 +101,13 @@ Waits
 
 Load
   At most 3 attempts a call; the classifier says which failures are retried.
-  Over time, retries are at most 10% of the calls that succeed, plus 3 a second.
+  Over time, retries are at most 10% of the calls that succeed, plus 1 in 30s.
   A refusal is told after 100ms, or at the deadline if that is sooner.
 
 Retry budget
-  A call that succeeds pays for 10% of a retry, and every second of time for 3 retries.
-  It starts full and holds 30 retries; when empty, it refuses.
+  A call that succeeds pays for 10% of a retry.
+  It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
+  After 30s without a retry, one is allowed all the same; while no call succeeds, each takes twice as long.
 
 Breaker
   None.";
