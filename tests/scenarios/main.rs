@@ -17,6 +17,7 @@ mod crowd;
 mod deadline;
 mod drivers;
 mod events;
+mod fleet;
 mod hooks;
 mod invariants;
 mod order;

@@ -1,7 +1,7 @@
 //! One spare token that comes back by time alone, ever later.
 //!
 //! The word holds when a token was last given out, in units of 64 ns, and how
-//! often the wait has doubled. Zero is "never": the wait has not begun.
+//! often the wait doubled since a success. Zero is "never": the wait has not begun.
 
 use core::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::time::{Instant, nanos};
 
 /// A spare token, for when there is no other.
 ///
-/// It is there when some token was given out, and then none for a while. Each
-/// time it is taken, that while doubles, until something succeeds. So two are
-/// never closer than a while, and while nothing succeeds, they come at 1, 3, 7,
-/// 15 whiles.
+/// It is there when some token was given out, and then none for a while. When
+/// nothing has succeeded since, it takes twice that while, and twice as long
+/// again each time the spare is taken. So two are never closer than a while, and
+/// while nothing succeeds, they come at 2, 6, 14, 30 whiles.
 ///
 /// A clock that steps back by less than the wait lengthens it by as much; one
 /// that steps back further ends it.
@@ -53,7 +53,7 @@ impl<M: Memory> Spare<M> {
     /// Tries once: who loses leaves it to a time as late.
     pub(crate) fn restart(&self, now: Instant) {
         let word = self.word.load();
-        let next = given(now, doublings(word));
+        let next = given(now, doublings(word).max(1));
         if next > word || self.left(word, now).is_zero() {
             let _ = self.word.compare_exchange(word, next);
         }
@@ -158,12 +158,13 @@ mod tests {
 
     #[test]
     fn each_wait_is_twice_as_long() {
-        assert_eq!(taken(&begun(), 1_000), [30, 90, 210, 450, 930]);
+        assert_eq!(taken(&begun(), 1_000), [60, 180, 420, 900]);
     }
 
     #[test]
     fn a_success_shortens_the_wait() {
         let spare = begun();
+        spare.shorten();
         assert_eq!(taken(&spare, 100), [30, 90]);
         spare.shorten();
         assert!(!spare.take(at(119)));
@@ -174,6 +175,8 @@ mod tests {
     fn another_token_starts_the_wait_anew() {
         let spare = spare();
         spare.restart(at(10));
+        spare.shorten();
+        assert_eq!(spare.wait(at(20)), Duration::from_secs(20));
         spare.restart(at(5));
         assert_eq!(spare.wait(at(20)), Duration::from_secs(20));
         assert!(!spare.take(at(39)));
@@ -184,13 +187,14 @@ mod tests {
     fn a_step_back_costs_or_gives_one() {
         let spare = spare();
         spare.restart(at(1_000));
+        spare.shorten();
         assert_eq!(spare.wait(at(980)), Duration::from_secs(50));
         assert!(!spare.take(at(971)));
         assert!(spare.take(at(970)));
         assert!(!spare.take(at(1_000)));
         spare.shorten();
         spare.restart(at(100));
-        assert_eq!(spare.wait(at(100)), EVERY);
+        assert_eq!(spare.wait(at(100)), 2 * EVERY);
     }
 
     #[test]

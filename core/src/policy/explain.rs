@@ -270,10 +270,12 @@ impl Explanation<'_> {
                 }
             }
             if let Some(after) = budget.spare() {
-                let after = Compact(after);
+                let [first, second, third] = [1, 2, 4]
+                    .map(|times| after.saturating_mul(times))
+                    .map(Compact);
                 write!(
                     f,
-                    "\n  After {after} without a retry, one is allowed all the same; while no call succeeds, each takes twice as long."
+                    "\n  After {first} without a retry one is allowed all the same; while no call succeeds, after {second}, then {third}, and so on."
                 )?;
             }
             if let Some(spent) = self.spent {

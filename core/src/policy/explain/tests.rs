@@ -65,7 +65,7 @@ Load
 Retry budget
   A call that succeeds pays for 10% of a retry.
   It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
-  After 30s without a retry, one is allowed all the same; while no call succeeds, each takes twice as long.
+  After 30s without a retry one is allowed all the same; while no call succeeds, after 1m, then 2m, and so on.
 
 Breaker
   None.
@@ -107,7 +107,7 @@ Load
 Retry budget
   A call that succeeds pays for 10% of a retry.
   It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
-  After 30s without a retry, one is allowed all the same; while no call succeeds, each takes twice as long.
+  After 30s without a retry one is allowed all the same; while no call succeeds, after 1m, then 2m, and so on.
 
 Breaker
   None.";
