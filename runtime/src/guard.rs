@@ -308,6 +308,9 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
         }
         if let Some(budget) = self.live.budget() {
             text = text.with_budget_spent(budget.utilization(now));
+            if budget.is_observing() {
+                text = text.with_observing_budget();
+            }
         }
         if self.live.fixed_seed().is_none() && !self.timer.is_seeded() {
             text = text.unseeded();

@@ -115,7 +115,6 @@ const fn given(now: Instant, doublings: u32) -> u64 {
     now.as_nanos() & TIME_MASK | FIRST_WAIT.saturating_add(doublings as u64)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "six bits")]
 const fn doublings(word: u64) -> u32 {
     (word & !TIME_MASK).saturating_sub(FIRST_WAIT) as u32
 }

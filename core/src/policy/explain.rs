@@ -25,6 +25,7 @@ impl Policy {
             breaker: None,
             observes: false,
             spent: None,
+            budget_observes: false,
             shares_breaker: false,
             shares_budget: false,
             unseeded: false,
@@ -59,6 +60,7 @@ pub struct Explanation<'a> {
     breaker: Option<(BreakerState, Option<Duration>)>,
     observes: bool,
     spent: Option<Ratio>,
+    budget_observes: bool,
     shares_breaker: bool,
     shares_budget: bool,
     unseeded: bool,
@@ -88,6 +90,15 @@ impl Explanation<'_> {
     pub const fn with_budget_spent(self, spent: Ratio) -> Self {
         Self {
             spent: Some(spent),
+            ..self
+        }
+    }
+
+    /// Adds that the retry budget only observes: it refuses nothing.
+    #[must_use]
+    pub const fn with_observing_budget(self) -> Self {
+        Self {
+            budget_observes: true,
             ..self
         }
     }
@@ -145,6 +156,11 @@ impl Explanation<'_> {
     /// The walk, with the breaker as it stands.
     fn timeline(&self) -> Timeline {
         let timeline = Timeline::of(self.policy);
+        let timeline = if self.budget_observes {
+            timeline.without_budget()
+        } else {
+            timeline
+        };
         if self.can_breaker_refuse() {
             timeline
         } else {
@@ -280,6 +296,9 @@ impl Explanation<'_> {
             }
             if let Some(spent) = self.spent {
                 write!(f, "\n  Spent now: {spent}.")?;
+            }
+            if self.budget_observes {
+                f.write_str("\n  It only observes: it refuses nothing.")?;
             }
         } else {
             f.write_str("None: every retry is allowed.")?;

@@ -98,6 +98,14 @@ impl Timeline {
         }
     }
 
+    /// The same walk with a budget that funds every retry.
+    pub(super) const fn without_budget(self) -> Self {
+        Self {
+            has_budget: false,
+            ..self
+        }
+    }
+
     /// Tells whether there is an attempt to follow, and an end to it.
     pub(super) fn is_bounded(&self) -> bool {
         self.attempts > 0 && self.ending().worst.is_some()

@@ -15,23 +15,36 @@ use steadfast::{Budget, Instant, Local, RetryBudget, Token, random};
 pub(super) struct Course {
     /// Seconds from the end of the trigger until 80 % of the calls succeed.
     pub(super) recovered: Option<u32>,
-    /// The most attempts a call, of all seconds.
-    pub(super) peak: f64,
+    /// The most attempts for 100 calls, of all seconds.
+    pub(super) peak: u32,
 }
 
 /// Plays ten seconds at a fifth of the capacity to a fleet that takes up `load`
-/// of it, and watches it for `watched` seconds more.
-pub(super) fn play(law: Budget, processes: u32, load: f64, watched: u32, seed: u64) -> Course {
-    Fleet::new(law, processes, load, watched, seed).play()
+/// percent of it, and watches it for `watched` seconds more.
+pub(super) fn play(law: Budget, processes: u32, load: u32, watched: usize, seed: u64) -> Course {
+    let budgets = (0..processes).map(|_| RetryBudget::new(law)).collect();
+    let fleet = Fleet {
+        budgets,
+        dice: Dice { seed, drawn: 0 },
+        gap: SERVICE * 100 / u64::from(load),
+        next_call: 0,
+        busy_until: 0,
+        answers: VecDeque::new(),
+        timeouts: VecDeque::new(),
+        seconds: vec![Second::default(); TRIGGER_SECONDS.end + watched],
+    };
+    fleet.play()
 }
 
+/// All times in nanoseconds.
 struct Fleet {
     budgets: Vec<RetryBudget<Local>>,
     dice: Dice,
-    rate: f64,
-    next_call: f64,
+    /// Between two calls, on average.
+    gap: u64,
+    next_call: u64,
     /// When the dependency will have served all it has got.
-    busy_until: f64,
+    busy_until: u64,
     answers: VecDeque<Attempt>,
     timeouts: VecDeque<Attempt>,
     seconds: Vec<Second>,
@@ -42,7 +55,7 @@ struct Attempt {
     process: usize,
     resends: u32,
     /// When it answers or times out.
-    end: f64,
+    end: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -53,31 +66,18 @@ struct Second {
 }
 
 impl Fleet {
-    fn new(law: Budget, processes: u32, load: f64, watched: u32, seed: u64) -> Self {
-        Self {
-            budgets: (0..processes).map(|_| RetryBudget::new(law)).collect(),
-            dice: Dice { seed, drawn: 0 },
-            rate: load * CAPACITY,
-            next_call: 0.0,
-            busy_until: 0.0,
-            answers: VecDeque::new(),
-            timeouts: VecDeque::new(),
-            seconds: vec![Second::default(); TRIGGER.end + watched as usize],
-        }
-    }
-
     fn play(mut self) -> Course {
         loop {
-            let due = |queue: &VecDeque<Attempt>| queue.front().map_or(f64::MAX, |next| next.end);
+            let due = |queue: &VecDeque<Attempt>| queue.front().map_or(u64::MAX, |next| next.end);
             let (answer, timeout) = (due(&self.answers), due(&self.timeouts));
             let now = self.next_call.min(answer).min(timeout);
-            let Some(second) = self.seconds.get_mut(now as usize) else {
+            let Some(second) = second_of(&mut self.seconds, now) else {
                 return self.course();
             };
             if answer == now {
                 second.successes += 1;
                 if let Some(attempt) = self.answers.pop_front() {
-                    self.budgets[attempt.process].deposit(instant(now));
+                    self.budgets[attempt.process].deposit(Instant::from_nanos(now));
                 }
             } else if timeout == now {
                 if let Some(attempt) = self.timeouts.pop_front() {
@@ -85,23 +85,30 @@ impl Fleet {
                 }
             } else {
                 second.calls += 1;
-                let process = self.dice.draw() * self.budgets.len() as f64;
-                self.send(process as usize, 0, now);
-                self.next_call = now - self.dice.draw().ln() / self.rate;
+                let process = self.dice.below(self.budgets.len());
+                self.send(process, 0, now);
+                self.next_call = now + self.dice.exponential(self.gap);
             }
         }
     }
 
-    fn give_up(&mut self, attempt: Attempt, now: f64) {
+    fn give_up(&mut self, attempt: Attempt, now: u64) {
         let may = attempt.resends < RESENDS;
         let budget = &self.budgets[attempt.process];
-        if may && budget.take(instant(now)).map(Token::spend).is_some() {
+        if may
+            && budget
+                .take(Instant::from_nanos(now))
+                .map(Token::spend)
+                .is_some()
+        {
             self.send(attempt.process, attempt.resends + 1, now);
         }
     }
 
-    fn send(&mut self, process: usize, resends: u32, now: f64) {
-        self.seconds[now as usize].attempts += 1;
+    fn send(&mut self, process: usize, resends: u32, now: u64) {
+        if let Some(second) = second_of(&mut self.seconds, now) {
+            second.attempts += 1;
+        }
         self.busy_until = served(self.busy_until.max(now));
         let (end, queue) = if self.busy_until <= now + TIMEOUT {
             (self.busy_until, &mut self.answers)
@@ -116,36 +123,29 @@ impl Fleet {
     }
 
     fn course(&self) -> Course {
-        let after = &self.seconds[TRIGGER.end..];
-        let recovered = after
-            .iter()
-            .position(|second| second.successes * 5 >= second.calls * 4);
-        let per_call = |second: &Second| f64::from(second.attempts) / f64::from(second.calls);
+        let mut after = self.seconds[TRIGGER_SECONDS.end..].iter();
+        let recovered = after.position(|second| second.successes * 5 >= second.calls * 4);
+        let per_call = |second: &Second| second.attempts * 100 / second.calls.max(1);
         Course {
             recovered: recovered.and_then(|seconds| u32::try_from(seconds).ok()),
-            peak: self.seconds.iter().map(per_call).fold(0.0, f64::max),
+            peak: self.seconds.iter().map(per_call).max().unwrap_or(0),
         }
     }
 }
 
-/// Returns when an attempt that is begun at `start` is served.
-fn served(start: f64) -> f64 {
-    let trigger = TRIGGER.start as f64..TRIGGER.end as f64;
-    let slow = 1.0 / (CAPACITY * LEFT);
-    let end = if trigger.contains(&start) {
-        start + slow
-    } else {
-        start + 1.0 / CAPACITY
-    };
-    if trigger.contains(&start) && end > trigger.end {
-        trigger.end + (end - trigger.end) * LEFT
-    } else {
-        end
-    }
+fn second_of(seconds: &mut [Second], now: u64) -> Option<&mut Second> {
+    seconds.get_mut(usize::try_from(now / SECOND).ok()?)
 }
 
-fn instant(seconds: f64) -> Instant {
-    Instant::from_nanos((seconds * 1e9) as u64)
+/// Returns when an attempt that is begun at `start` is served.
+fn served(start: u64) -> u64 {
+    if !TRIGGER.contains(&start) {
+        return start + SERVICE;
+    }
+    let end = start + SERVICE * SLOWER;
+    // What is left to do when the trigger ends is done at full speed.
+    let left = end.saturating_sub(TRIGGER.end);
+    end - left + left / SLOWER
 }
 
 struct Dice {
@@ -154,20 +154,38 @@ struct Dice {
 }
 
 impl Dice {
-    /// Draws from above 0 to below 1.
-    fn draw(&mut self) -> f64 {
+    fn draw(&mut self) -> u32 {
         self.drawn += 1;
-        (f64::from(random(self.seed, self.drawn)) + 0.5) / 4_294_967_296.0
+        random(self.seed, self.drawn)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        let scaled = (u64::from(self.draw()) * end as u64) >> 32;
+        usize::try_from(scaled).unwrap_or(0)
+    }
+
+    /// Draws a span that is `mean` on average.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "spans of some seconds at most"
+    )]
+    fn exponential(&mut self, mean: u64) -> u64 {
+        let share = (f64::from(self.draw()) + 0.5) / 4_294_967_296.0;
+        (-share.ln() * mean as f64) as u64
     }
 }
 
-/// Attempts a second that the dependency can serve.
-const CAPACITY: f64 = 400.0;
-/// How much of that is left during the trigger.
-const LEFT: f64 = 0.2;
-/// Seconds until a caller gives up an attempt.
-const TIMEOUT: f64 = 3.0;
+const SECOND: u64 = 1_000_000_000;
+/// What the dependency takes for an attempt: it serves 400 a second.
+const SERVICE: u64 = SECOND / 400;
+/// How many times as much it takes during the trigger.
+const SLOWER: u64 = 5;
+/// When a caller gives up an attempt.
+const TIMEOUT: u64 = 3 * SECOND;
 /// Resends of a call, each at once.
 const RESENDS: u32 = 4;
-/// The seconds of the trigger; healthy ones go before.
-const TRIGGER: Range<usize> = 20..30;
+/// The trigger; healthy seconds go before.
+const TRIGGER: Range<u64> = 20 * SECOND..30 * SECOND;
+const TRIGGER_SECONDS: Range<usize> = 20..30;

@@ -19,7 +19,7 @@ impl Explanation<'_> {
         if let Some((state, asked_again)) = self.refusing_breaker() {
             return self.breaker_first(f, state, asked_again);
         }
-        let is_spent = self.spent.is_some_and(|spent| spent >= Ratio::ONE);
+        let is_spent = !self.budget_observes && self.spent.is_some_and(|spent| spent >= Ratio::ONE);
         if self.policy.attempts() > 1 && is_spent {
             return f.write_str("The retry budget, which is spent: no attempt is retried.");
         }

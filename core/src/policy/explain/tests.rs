@@ -200,6 +200,19 @@ fn a_spent_budget_comes_next() {
     assert!(spent(999_999).starts_with("The deadline"));
 }
 
+#[test]
+fn an_observing_budget_bounds_nothing() {
+    let policy = Policy::DEFAULT.with_attempts(2).without_deadline();
+    let explained = policy.explain().with_budget_spent(Ratio::ONE);
+    let observing = explained.with_observing_budget();
+    assert!(section(&observing, "Bound first").starts_with("The attempt timeout"));
+    assert!(!section(&observing, "Load").contains("refusal"));
+    assert!(
+        section(&observing, "Retry budget")
+            .ends_with("Spent now: 100%.\nIt only observes: it refuses nothing.")
+    );
+}
+
 // core-12.20
 #[test]
 fn nothing_bounds_a_bare_call() {
@@ -327,6 +340,27 @@ fn a_small_budget_is_spelled_right() {
         section(&policy.explain(), "Retry budget"),
         "A call that succeeds pays for 5% of a retry.\nIt starts full and holds 1 retry; when empty, it refuses."
     );
+}
+
+#[test]
+fn a_fading_budget_says_what_fades() {
+    let law = Budget::new(Ratio::percent(20), 1)
+        .with_half_life(secs(10))
+        .with_spare(secs(90));
+    let policy = Policy::DEFAULT.with_budget(law);
+    assert_eq!(
+        section(&policy.explain(), "Retry budget"),
+        "\
+A call that succeeds pays for 20% of a retry, and every second of time for 1 retry.
+It holds what was paid of late, half of it after 10s: at least 1 retry, at most 10. When empty, it refuses.
+After 1.5m without a retry one is allowed all the same; while no call succeeds, after 3m, then 6m, and so on."
+    );
+    assert!(
+        section(&policy.explain(), "Load")
+            .contains("at most 20% of the calls that succeed, plus 1 a second, plus 1 in 1.5m.")
+    );
+    let fading = Policy::DEFAULT.with_budget(law.without_spare());
+    assert!(section(&fading.explain(), "Retry budget").ends_with("it refuses."));
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn presets_are_possible() {
     }
     assert_problems(Budget::NONE.validate(), []);
     assert_problems(Budget::REFERENCE.validate(), []);
+    assert_problems(Budget::FLEET.validate(), []);
+    assert_eq!(Budget::FLEET, Budget::DEFAULT);
 }
 
 // core-05.18, R-22
@@ -245,6 +247,16 @@ fn an_impossible_budget_is_refused() {
         [Problem::NoBudgetBurst],
     );
     assert_problems(Budget::new(Ratio::ONE, 0).validate(), []);
+    assert_problems(
+        Budget::DEFAULT
+            .with_half_life(ZERO)
+            .with_spare(ZERO)
+            .validate(),
+        [Problem::ZeroBudgetHalfLife, Problem::ZeroBudgetSpare],
+    );
+    let plain = Budget::FLEET.without_half_life().without_spare();
+    assert_eq!(plain, Budget::new(Ratio::percent(10), 0).with_burst(30));
+    assert_problems(plain.validate(), []);
 }
 
 #[test]
