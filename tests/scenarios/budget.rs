@@ -271,3 +271,39 @@ fn a_refused_call_asks_no_budget() {
     assert_eq!(outcome.reason(), Reason::DependencyUnavailable);
     assert_eq!(stage.tokens(), 30);
 }
+
+#[test]
+fn an_observing_budget_lets_retries_go() {
+    let stage = Stage::new(FUNDED);
+    stage.drain();
+    let budget = stage.guard.budget().expect("a budget");
+    budget.observe();
+    let script = stage.script().fails(Fault::Transient).returns(1);
+    assert!(stage.play(&script).is_success());
+    assert_eq!(stage.told(), "Attempt#1 Retrying#2 Attempt#2 Succeeded#2");
+    let text = stage.guard.explain().to_string();
+    assert!(text.contains("It only observes"), "{text}");
+
+    stage.guard.reset();
+    assert!(!budget.is_observing());
+}
+
+// aws-sdk-go-v2#3550: refilled by time, too, when nothing else does.
+#[test]
+fn the_default_comes_back_from_an_outage() {
+    let stage = Stage::new(Policy::DEFAULT.with_backoff(Backoff::NONE));
+    let outage = stage.script::<()>().fails(Fault::Transient).repeats_last();
+    for _ in 0..60 {
+        assert!(!stage.play(&outage).is_success());
+        stage.world.advance(secs(60));
+    }
+    // 60 first attempts; a retry in minute 0, 1, 3, 7, 15 and 31.
+    assert_eq!(outage.calls(), 60 + 6);
+    // The first success shortens the wait, and retries are back.
+    assert!(stage.play(&stage.script().returns(1)).is_success());
+    let flaky = || stage.script().fails(Fault::Transient).returns(1);
+    for _ in 0..60 {
+        assert!(stage.play(&flaky()).is_success());
+        stage.world.advance(secs(30));
+    }
+}

@@ -36,6 +36,8 @@ pub enum Warning {
     UnlimitedRetries,
     /// The budget has no retry to hold back.
     IdleBudget,
+    /// The budget gives nothing more until a first attempt succeeds.
+    BudgetLocksOut,
     /// The breaker breaks without jitter.
     ProbesInStep,
     /// The breaker's threshold of slow calls is never reached.
@@ -45,7 +47,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::TimeoutNotBelowDeadline,
         Self::RetriesWithoutTimeout,
         Self::WaitsUseUpDeadline,
@@ -53,6 +55,7 @@ impl Warning {
         Self::RetriesInStep,
         Self::UnlimitedRetries,
         Self::IdleBudget,
+        Self::BudgetLocksOut,
         Self::ProbesInStep,
         Self::SlowCallsNeverCount,
         Self::Unseeded,
@@ -82,6 +85,9 @@ impl Warning {
             }
             Self::IdleBudget => {
                 "one attempt is never retried, so the budget holds nothing back: allow two attempts or drop it"
+            }
+            Self::BudgetLocksOut => {
+                "the budget has neither floor nor spare, so where first attempts always fail nothing is ever retried: give it `with_spare`"
             }
             Self::ProbesInStep => {
                 "breaks have no jitter, so a fleet probes in step: take `Jitter::Equal`"
@@ -119,6 +125,11 @@ impl Warning {
             Self::IdleBudget => {
                 let budget = policy.budget();
                 !retries && budget.is_limited() && *budget != Budget::DEFAULT
+            }
+            Self::BudgetLocksOut => {
+                let budget = policy.budget();
+                let is_paid_by_time = budget.per_second() > 0 || budget.spare().is_some();
+                retries && budget.is_limited() && !is_paid_by_time
             }
             Self::ProbesInStep => policy
                 .breaker()

@@ -113,3 +113,18 @@ fn a_shared_budget_shows_with_one_attempt() {
     assert!(!shared.warnings().any(|it| it == Warning::IdleBudget));
     assert!(section(&shared, "Retry budget").ends_with("Shared with other guards."));
 }
+
+#[test]
+fn a_budget_that_time_never_fills_is_warned_about() {
+    let warned = |budget, attempts| {
+        let policy = Policy::DEFAULT.with_attempts(attempts).with_budget(budget);
+        let explained = policy.explain();
+        explained.warnings().any(|it| it == Warning::BudgetLocksOut)
+    };
+    assert!(warned(Budget::new(Ratio::percent(10), 0), 2));
+    assert!(warned(Budget::FLEET.without_spare(), 2));
+    assert!(!warned(Budget::new(Ratio::percent(10), 0), 1));
+    for budget in [Budget::NONE, Budget::FLEET, Budget::REFERENCE] {
+        assert!(!warned(budget, 2));
+    }
+}
