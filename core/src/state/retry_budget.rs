@@ -99,7 +99,15 @@ impl<M: Memory> RetryBudget<M> {
     /// Takes a whole token, or nothing.
     #[must_use]
     pub fn take(&self, now: Instant) -> Option<Token<'_, M>> {
-        self.take_above(Ratio::ZERO, now)
+        self.take_above(Ratio::ZERO, true, now)
+    }
+
+    /// Takes a whole token for a hedge, never the spare one.
+    ///
+    /// A hedge is of use, a retry of need.
+    #[must_use]
+    pub fn take_for_hedge(&self, now: Instant) -> Option<Token<'_, M>> {
+        self.take_above(Ratio::ZERO, false, now)
     }
 
     /// Takes a whole token if half of what the bucket can hold stays behind.
@@ -108,7 +116,7 @@ impl<M: Memory> RetryBudget<M> {
     /// [`Budget::FLEET`], gives none.
     #[must_use]
     pub fn take_sheddable(&self, now: Instant) -> Option<Token<'_, M>> {
-        self.take_above(RESERVE, now)
+        self.take_above(RESERVE, false, now)
     }
 
     /// Returns the time until [`RetryBudget::take`] succeeds without a success.
@@ -175,8 +183,8 @@ impl<M: Memory> RetryBudget<M> {
         }
     }
 
-    fn take_above(&self, reserve: Ratio, now: Instant) -> Option<Token<'_, M>> {
-        let is_funded = !self.law.is_limited() || self.fund(reserve, now);
+    fn take_above(&self, reserve: Ratio, spares: bool, now: Instant) -> Option<Token<'_, M>> {
+        let is_funded = !self.law.is_limited() || self.fund(reserve, spares, now);
         // Lazily: a token made and dropped would fill the bucket.
         (is_funded || self.is_observing()).then(|| Token {
             budget: self,
@@ -184,7 +192,7 @@ impl<M: Memory> RetryBudget<M> {
         })
     }
 
-    fn fund(&self, reserve: Ratio, now: Instant) -> bool {
+    fn fund(&self, reserve: Ratio, spares: bool, now: Instant) -> bool {
         let has_spare = self.law.spare().is_some();
         if self.bucket.take_within(self.most(now), now, reserve) {
             if has_spare {
@@ -192,7 +200,7 @@ impl<M: Memory> RetryBudget<M> {
             }
             return true;
         }
-        has_spare && reserve == Ratio::ZERO && self.spare.take(now)
+        has_spare && spares && self.spare.take(now)
     }
 
     fn wait_above(&self, reserve: Ratio, now: Instant) -> Option<Duration> {
