@@ -78,6 +78,8 @@ pub use reason::Reason;
 pub use state::adaptive_throttle::{AdaptiveThrottle, Ticket};
 pub use state::circuit_breaker::CircuitBreaker;
 pub use state::circuit_breaker::permit::{Permit, Refusal, Transition};
+pub use state::concurrency_limit::ConcurrencyLimit;
+pub use state::concurrency_limit::slot::Slot;
 pub use state::dependency::Dependency;
 pub use state::estimates::Estimates;
 pub use state::hedging::Hedging;
