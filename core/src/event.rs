@@ -35,6 +35,8 @@ pub enum EventKind {
     HedgeDiscarded,
     /// A part that only observes would have refused; the reason says which.
     WouldReject,
+    /// The adaptive concurrency limit has another value. Number: the limit.
+    ConcurrencyAdapted,
     /// This process is late for what it has to do, and stops learning. Delay: by
     /// how much.
     SaturationDetected,
@@ -74,6 +76,7 @@ impl EventKind {
             Self::HedgeWon => "HedgeWon",
             Self::HedgeDiscarded => "HedgeDiscarded",
             Self::WouldReject => "WouldReject",
+            Self::ConcurrencyAdapted => "ConcurrencyAdapted",
             Self::SaturationDetected => "SaturationDetected",
             Self::BreakerOpened => "BreakerOpened",
             Self::BreakerHalfOpened => "BreakerHalfOpened",

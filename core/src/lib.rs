@@ -84,6 +84,7 @@ pub use state::dependency::Dependency;
 pub use state::estimates::Estimates;
 pub use state::hedging::Hedging;
 pub use state::measured::Measured;
+pub use state::part::Parts;
 pub use state::queue_delay::{QueueDelay, QueueProbe, QueueReading};
 pub use state::rate_limit::{RateLimit, Reservation};
 pub use state::retry_budget::{RetryBudget, Token};

@@ -6,9 +6,9 @@ use core::fmt;
 use core::future::Future;
 
 use steadfast_core::{
-    Attempt, BreakerState, ByError, CircuitBreaker, Classify, Dependency, Explanation, Hedged,
-    Lanes, Lent, Listener, Machine, Measured, Memory, NoListener, NoRules, Policy, PolicyError,
-    RetryBudget, Shared, Single,
+    AdaptiveThrottle, Attempt, BreakerState, ByError, CircuitBreaker, Classify, ConcurrencyLimit,
+    Dependency, Explanation, Hedged, Lanes, Lent, Listener, Machine, Measured, Memory, NoListener,
+    NoRules, Policy, PolicyError, RateLimit, RetryBudget, Shared, Single,
 };
 
 use crate::call::Call;
@@ -159,7 +159,7 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory, H: Lanes> Guard<T, C,
             classifier: plan.classifier,
             rules: plan.rules,
             listener: plan.listener,
-            live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
+            live: Dependency::with_parts(&policy, &plan.parts),
         }
     }
 }
@@ -173,7 +173,7 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     pub fn try_on(timer: T, plan: Plan<C, R, L, M>) -> Result<Self, PolicyError> {
         let policy = plan.policy_in_force().try_checked_for::<M, H>()?;
         Ok(Self {
-            live: Dependency::with_parts(&policy, plan.breaker, plan.budget, plan.seed),
+            live: Dependency::with_parts(&policy, &plan.parts),
             timer,
             classifier: plan.classifier,
             rules: plan.rules,
@@ -221,7 +221,26 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
         self.live.budget()
     }
 
-    /// Starts breaker, budget and jitter afresh, where they are the guard's own.
+    /// Returns the limit on the attempts in flight at once.
+    #[must_use]
+    pub fn concurrency(&self) -> Option<&ConcurrencyLimit<M>> {
+        self.live.concurrency()
+    }
+
+    /// Returns the limit on the attempts in a span of time.
+    #[must_use]
+    pub fn rate(&self) -> Option<&RateLimit<M>> {
+        self.live.rate()
+    }
+
+    /// Returns the throttle of calls.
+    #[must_use]
+    pub fn throttle(&self) -> Option<&AdaptiveThrottle<M>> {
+        self.live.throttle()
+    }
+
+    /// Starts all live parts afresh, where they are the guard's own, and the
+    /// jitter.
     ///
     /// For tests: a `static` outlives the paused clocks of two of them.
     pub fn reset(&self) {

@@ -1,7 +1,8 @@
 //! A policy with everything a program adds to it.
 
 use steadfast_core::{
-    ByError, CircuitBreaker, Memory, NoListener, NoRules, Policy, RetryBudget, Shared,
+    AdaptiveThrottle, ByError, CircuitBreaker, ConcurrencyLimit, Memory, NoListener, NoRules,
+    Parts, Policy, RateLimit, RetryBudget, Shared,
 };
 
 /// A policy with everything a program adds to it: what [`Guard::planned`] takes.
@@ -28,9 +29,7 @@ pub struct Plan<C = ByError, R = NoRules, L = NoListener, M: Memory = Shared> {
     pub(crate) classifier: C,
     pub(crate) rules: R,
     pub(crate) listener: L,
-    pub(crate) breaker: Option<&'static CircuitBreaker<M>>,
-    pub(crate) budget: Option<&'static RetryBudget<M>>,
-    pub(crate) seed: Option<u64>,
+    pub(crate) parts: Parts<M>,
 }
 
 impl Plan {
@@ -50,22 +49,13 @@ impl<C, R, L, M: Memory> Plan<C, R, L, M> {
             classifier,
             rules,
             listener,
-            breaker: None,
-            budget: None,
-            seed: None,
+            parts: Parts::NONE,
         }
     }
 
     /// The policy with the settings of the parts that replace its own.
     pub(crate) const fn policy_in_force(&self) -> Policy {
-        let policy = match self.breaker {
-            Some(breaker) => self.policy.with_breaker(*breaker.settings()),
-            None => self.policy,
-        };
-        match self.budget {
-            Some(budget) => policy.with_budget(*budget.law()),
-            None => policy,
-        }
+        self.parts.in_force(self.policy)
     }
 }
 
@@ -78,9 +68,7 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
             classifier,
             rules: self.rules,
             listener: self.listener,
-            breaker: self.breaker,
-            budget: self.budget,
-            seed: self.seed,
+            parts: self.parts,
         }
     }
 
@@ -92,9 +80,7 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
             classifier: self.classifier,
             rules,
             listener: self.listener,
-            breaker: self.breaker,
-            budget: self.budget,
-            seed: self.seed,
+            parts: self.parts,
         }
     }
 
@@ -106,9 +92,7 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
             classifier: self.classifier,
             rules: self.rules,
             listener,
-            breaker: self.breaker,
-            budget: self.budget,
-            seed: self.seed,
+            parts: self.parts,
         }
     }
 
@@ -118,10 +102,11 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
     /// the same clock; those on tokio, smol and the standard timer do.
     #[must_use]
     pub const fn with_breaker(self, breaker: &'static CircuitBreaker<M>) -> Self {
-        Self {
+        let parts = Parts {
             breaker: Some(breaker),
-            ..self
-        }
+            ..self.parts
+        };
+        Self { parts, ..self }
     }
 
     /// Returns the plan with a budget that other guards use, too.
@@ -130,19 +115,53 @@ impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
     /// shared breaker does.
     #[must_use]
     pub const fn with_budget(self, budget: &'static RetryBudget<M>) -> Self {
-        Self {
+        let parts = Parts {
             budget: Some(budget),
-            ..self
-        }
+            ..self.parts
+        };
+        Self { parts, ..self }
+    }
+
+    /// Returns the plan with a limit on the attempts in flight at once that other
+    /// guards use, too.
+    #[must_use]
+    pub const fn with_concurrency(self, limit: &'static ConcurrencyLimit<M>) -> Self {
+        let parts = Parts {
+            concurrency: Some(limit),
+            ..self.parts
+        };
+        Self { parts, ..self }
+    }
+
+    /// Returns the plan with a limit on the attempts in a span of time that other
+    /// guards use, too.
+    #[must_use]
+    pub const fn with_rate(self, limit: &'static RateLimit<M>) -> Self {
+        let parts = Parts {
+            rate: Some(limit),
+            ..self.parts
+        };
+        Self { parts, ..self }
+    }
+
+    /// Returns the plan with a throttle of calls that other guards use, too.
+    #[must_use]
+    pub const fn with_throttle(self, throttle: &'static AdaptiveThrottle<M>) -> Self {
+        let parts = Parts {
+            throttle: Some(throttle),
+            ..self.parts
+        };
+        Self { parts, ..self }
     }
 
     /// Returns the plan with a seed: jitter is the same in every run.
     #[must_use]
     pub const fn with_seed(self, seed: u64) -> Self {
-        Self {
+        let parts = Parts {
             seed: Some(seed),
-            ..self
-        }
+            ..self.parts
+        };
+        Self { parts, ..self }
     }
 }
 

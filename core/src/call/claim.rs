@@ -9,6 +9,7 @@ use crate::listener::Listener;
 use crate::memory::Memory;
 use crate::reason::Reason;
 use crate::state::adaptive_throttle::Ticket;
+use crate::state::concurrency_limit::slot::Slot;
 use crate::time::Instant;
 
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
@@ -22,7 +23,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) -> Result<(), Limited> {
         let live = self.live;
-        let mut is_observed = false;
+        let slot = match live.concurrency() {
+            Some(limit) => Some(limit.acquire(now)?),
+            None => None,
+        };
         let reservation = match live.rate() {
             Some(rate) => Some(rate.acquire(now)?),
             None => None,
@@ -33,13 +37,15 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             }
             _ => None,
         };
-        is_observed |= ticket.as_ref().is_some_and(Ticket::is_observed);
+        let mut is_observed = slot.as_ref().is_some_and(Slot::is_observed)
+            || ticket.as_ref().is_some_and(Ticket::is_observed);
         if let Some(reservation) = reservation {
             is_observed |= reservation.is_observed();
             reservation.spend();
         }
         if let Some(leg) = self.legs.as_mut().get_mut(lane) {
             leg.ticket = ticket;
+            leg.slot = slot;
         }
         self.has_sent = true;
         if is_observed {

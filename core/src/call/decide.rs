@@ -82,10 +82,8 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.journal
             .record(start, took, ending, verdict, leg.is_hedge);
         self.learn(&leg, now, took);
-        if let Some(ticket) = leg.ticket.take()
-            && ending != Ending::Refused
-        {
-            ticket.settle(verdict);
+        if ending != Ending::Refused {
+            self.settle_limits(&mut leg, now, took, around);
         }
 
         self.tell(EventKind::Attempt, self.number, now, around, |event| {
@@ -103,6 +101,26 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             let live = self.live;
             let turned = permit.settle(now, verdict.kind(), took, || live.draw(&around.seed));
             self.tell_transition(turned, self.number, now, around);
+        }
+    }
+
+    /// Tells this process's own limits what came of what they let out.
+    fn settle_limits<L: Listener, S>(
+        &self,
+        leg: &mut Leg<'_, M>,
+        now: Instant,
+        took: Duration,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        if let Some(ticket) = leg.ticket.take() {
+            ticket.settle(self.last);
+        }
+        if let Some(slot) = leg.slot.take()
+            && let Some(limit) = slot.settle(now, took)
+        {
+            self.tell(EventKind::ConcurrencyAdapted, limit, now, around, |event| {
+                event
+            });
         }
     }
 
@@ -135,7 +153,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     ) {
         match self.last.kind() {
             Kind::Ok => {
-                if let Some(budget) = self.live.budget() {
+                // What a law that only observes would have refused pays nothing in.
+                if let Some(budget) = self.live.budget()
+                    && !self.is_spared
+                {
                     budget.deposit(now);
                 }
                 return self.stop(EventKind::Succeeded, Reason::Succeeded, now, around);
@@ -173,7 +194,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 budget.take(now)
             };
             match token {
-                Some(token) => self.token = Some(token),
+                Some(token) => {
+                    if token.is_observed() {
+                        self.is_spared = true;
+                        self.tell_spared(Reason::BudgetExhausted, now, around);
+                    }
+                    self.token = Some(token);
+                }
                 None => return self.refuse_for_budget(now, left, around),
             }
         }

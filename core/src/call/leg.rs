@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::memory::Memory;
 use crate::state::adaptive_throttle::Ticket;
 use crate::state::circuit_breaker::permit::Permit;
+use crate::state::concurrency_limit::slot::Slot;
 use crate::time::Instant;
 
 /// One attempt in flight, or the place of one.
@@ -20,6 +21,7 @@ pub(super) struct Leg<'g, M: Memory> {
     pub(super) give_up: Instant,
     pub(super) permit: Option<Permit<'g, M>>,
     pub(super) ticket: Option<Ticket<'g, M>>,
+    pub(super) slot: Option<Slot<'g, M>>,
 }
 
 /// What cuts an attempt.
@@ -42,6 +44,7 @@ impl<M: Memory> Leg<'_, M> {
         give_up: Instant::MAX,
         permit: None,
         ticket: None,
+        slot: None,
     };
 
     pub(super) const fn is_flying(&self) -> bool {
@@ -58,6 +61,7 @@ impl<M: Memory> Leg<'_, M> {
         self.number = 0;
         self.permit = None;
         self.ticket = None;
+        self.slot = None;
     }
 
     /// Takes the attempt out of its place; the times stay readable there.
@@ -65,6 +69,7 @@ impl<M: Memory> Leg<'_, M> {
         let taken = Self {
             permit: self.permit.take(),
             ticket: self.ticket.take(),
+            slot: self.slot.take(),
             ..*self
         };
         self.number = 0;

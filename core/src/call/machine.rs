@@ -105,6 +105,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) is_held_back: bool,
     /// The wait after the last attempt is over.
     pub(super) has_waited: bool,
+    /// A retry went on that an observing budget would have refused.
+    pub(super) is_spared: bool,
     /// The limits have let an attempt out.
     pub(super) has_sent: bool,
     /// This process is late for what it has to do: what it measures is not the
@@ -161,6 +163,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             is_hedge: false,
             is_held_back: false,
             has_waited: false,
+            is_spared: false,
             has_sent: false,
             is_saturated: false,
             criticality: Criticality::Critical,
@@ -485,6 +488,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             is_hedge: self.is_hedge,
             is_held_back: self.is_held_back,
             has_waited: self.has_waited,
+            is_spared: self.is_spared,
             has_sent: self.has_sent,
             is_saturated: self.is_saturated,
             criticality: self.criticality,

@@ -66,7 +66,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         let live = self.live;
         if let Some(budget) = live.budget() {
-            self.token = budget.take(now);
+            self.token = budget.take_for_hedge(now);
             if self.token.is_none() {
                 return self.hold_back();
             }

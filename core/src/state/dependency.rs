@@ -4,9 +4,11 @@ use core::time::Duration;
 
 use super::adaptive_throttle::AdaptiveThrottle;
 use super::circuit_breaker::CircuitBreaker;
+use super::concurrency_limit::ConcurrencyLimit;
 use super::estimates::Estimates;
 use super::hedging::Hedging;
 use super::measured::Measured;
+use super::part::{Part, Parts};
 use super::rate_limit::RateLimit;
 use super::retry_budget::RetryBudget;
 use crate::lanes::{Lanes, Single};
@@ -39,6 +41,7 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     hedging: Hedging<H::Memory<M>>,
     breaker: Part<CircuitBreaker<M>>,
     budget: Part<RetryBudget<M>>,
+    concurrency: Part<ConcurrencyLimit<M>>,
     rate: Part<RateLimit<M>>,
     throttle: Part<AdaptiveThrottle<M>>,
     /// Whether the process was saturated when last asked.
@@ -46,38 +49,6 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     fixed_seed: Option<u64>,
     seed: M::U64,
     draws: M::U64,
-}
-
-#[derive(Debug)]
-enum Part<P: 'static> {
-    Absent,
-    Own(P),
-    Borrowed(&'static P),
-    #[cfg(feature = "alloc")]
-    Held(Arc<P>),
-}
-
-impl<P> Part<P> {
-    fn get(&self) -> Option<&P> {
-        match self {
-            Self::Absent => None,
-            Self::Own(part) => Some(part),
-            Self::Borrowed(part) => Some(part),
-            #[cfg(feature = "alloc")]
-            Self::Held(part) => Some(part),
-        }
-    }
-
-    fn is_shared(&self) -> bool {
-        !matches!(self, Self::Absent | Self::Own(_))
-    }
-
-    fn own(&self) -> Option<&P> {
-        match self {
-            Self::Own(part) => Some(part),
-            _ => None,
-        }
-    }
 }
 
 impl<M: Memory, H: Lanes> Dependency<M, H> {
@@ -90,46 +61,33 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     #[track_caller]
     pub const fn new(policy: &Policy) -> Self {
-        Self::with_parts(policy, None, None, None)
+        Self::with_parts(policy, &Parts::NONE)
     }
 
     /// Makes the live parts, with those borrowed that are given.
     ///
-    /// A borrowed part is used whatever the policy says of its own. With a seed
-    /// the random stream is the same in every run.
+    /// A borrowed part is used whatever the policy says of its own.
     ///
     /// # Panics
     ///
     /// As [`Dependency::new`].
     #[must_use]
     #[track_caller]
-    pub const fn with_parts(
-        policy: &Policy,
-        breaker: Option<&'static CircuitBreaker<M>>,
-        budget: Option<&'static RetryBudget<M>>,
-        seed: Option<u64>,
-    ) -> Self {
+    pub const fn with_parts(policy: &Policy, parts: &Parts<M>) -> Self {
+        let policy = parts.in_force(*policy);
         let hedge = match policy.hedge() {
             Some(law) => *law,
             None => Hedge::DEFAULT,
         };
-        let mut in_force = *policy;
-        if let Some(breaker) = breaker {
-            in_force = in_force.with_breaker(*breaker.settings());
-        }
-        if let Some(budget) = budget {
-            in_force = in_force.with_budget(*budget.law());
-        }
         Self {
-            policy: in_force,
-            estimates: Estimates::new(policy),
+            estimates: Estimates::new(&policy),
             hedging: Hedging::new(&hedge),
-            breaker: match (breaker, policy.breaker()) {
+            breaker: match (parts.breaker, policy.breaker()) {
                 (Some(breaker), _) => Part::Borrowed(breaker),
                 (None, Some(settings)) => Part::Own(CircuitBreaker::new(*settings)),
                 (None, None) => Part::Absent,
             },
-            budget: match budget {
+            budget: match parts.budget {
                 Some(budget) => Part::Borrowed(budget),
                 // Who never retries has nothing to fund.
                 None if policy.budget().is_limited() && policy.attempts() > 1 => {
@@ -137,16 +95,24 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 }
                 None => Part::Absent,
             },
-            rate: match policy.rate() {
-                Some(rate) => Part::Own(RateLimit::new(*rate)),
-                None => Part::Absent,
+            concurrency: match (parts.concurrency, policy.concurrency()) {
+                (Some(limit), _) => Part::Borrowed(limit),
+                (None, Some(limit)) => Part::Own(ConcurrencyLimit::new(*limit)),
+                (None, None) => Part::Absent,
             },
-            throttle: match policy.throttle() {
-                Some(throttle) => Part::Own(AdaptiveThrottle::new(*throttle)),
-                None => Part::Absent,
+            rate: match (parts.rate, policy.rate()) {
+                (Some(limit), _) => Part::Borrowed(limit),
+                (None, Some(rate)) => Part::Own(RateLimit::new(*rate)),
+                (None, None) => Part::Absent,
             },
+            throttle: match (parts.throttle, policy.throttle()) {
+                (Some(throttle), _) => Part::Borrowed(throttle),
+                (None, Some(throttle)) => Part::Own(AdaptiveThrottle::new(*throttle)),
+                (None, None) => Part::Absent,
+            },
+            policy,
             saturated: M::U32::ZERO,
-            fixed_seed: seed,
+            fixed_seed: parts.seed,
             seed: M::U64::ZERO,
             draws: M::U64::ZERO,
         }
@@ -228,6 +194,12 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
         self.budget.get()
     }
 
+    /// Returns the limit on the attempts in flight at once, if there is one.
+    #[must_use]
+    pub fn concurrency(&self) -> Option<&ConcurrencyLimit<M>> {
+        self.concurrency.get()
+    }
+
     /// Returns the limit on the attempts in a span of time, if there is one.
     #[must_use]
     pub fn rate(&self) -> Option<&RateLimit<M>> {
@@ -294,6 +266,9 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
         if let Some(budget) = self.budget.own() {
             budget.reset();
         }
+        if let Some(limit) = self.concurrency.own() {
+            limit.reset();
+        }
         if let Some(rate) = self.rate.own() {
             rate.reset();
         }
@@ -323,6 +298,13 @@ mod tests {
 
     const GUARDED: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
 
+    fn seeded<M: Memory>(seed: u64) -> Parts<M> {
+        Parts {
+            seed: Some(seed),
+            ..Parts::NONE
+        }
+    }
+
     fn draws(live: &Dependency<Local>, seed: u64) -> [u32; 4] {
         [(); 4].map(|()| live.draw(|| seed))
     }
@@ -346,8 +328,12 @@ mod tests {
     #[test]
     fn a_shared_breaker_is_ruled_from_outside() {
         static SHARED: CircuitBreaker = CircuitBreaker::new(Breaker::DEFAULT);
-        let live: Dependency = Dependency::with_parts(&Policy::NONE, Some(&SHARED), None, None);
-        let other: Dependency = Dependency::with_parts(&GUARDED, Some(&SHARED), None, None);
+        const PARTS: Parts = Parts {
+            breaker: Some(&SHARED),
+            ..Parts::NONE
+        };
+        let live: Dependency = Dependency::with_parts(&Policy::NONE, &PARTS);
+        let other: Dependency = Dependency::with_parts(&GUARDED, &PARTS);
         assert!(live.is_breaker_shared());
         SHARED.isolate();
         for live in [&live, &other] {
@@ -409,7 +395,7 @@ mod tests {
     //
     #[test]
     fn a_fixed_seed_repeats_the_stream() {
-        let fixed = || Dependency::with_parts(&Policy::NONE, None, None, Some(7));
+        let fixed = || Dependency::with_parts(&Policy::NONE, &seeded(7));
         let live = fixed();
         let first = draws(&live, 1);
         assert_eq!(first, draws(&fixed(), 2));
@@ -427,7 +413,7 @@ mod tests {
 
     #[test]
     fn seed_zero_is_a_seed() {
-        let live: Dependency<Local> = Dependency::with_parts(&Policy::NONE, None, None, Some(0));
+        let live: Dependency<Local> = Dependency::with_parts(&Policy::NONE, &seeded(0));
         live.draw(|| unreachable!("it has a seed"));
         assert_ne!(live.draw(|| 1), live.draw(|| 1));
     }

@@ -264,7 +264,7 @@ fn a_hundred_threads_share_one_limit() {
         for call in 0..200 {
             if let Ok(slot) = LIMIT.acquire(START) {
                 most = most.max(LIMIT.in_flight());
-                if (call + thread) % 2 == 0 {
+                if (call + thread).is_multiple_of(2) {
                     drop(slot);
                 } else {
                     slot.settle(START, ms(10));
