@@ -280,7 +280,10 @@ fn an_observing_budget_lets_retries_go() {
     budget.observe();
     let script = stage.script().fails(Fault::Transient).returns(1);
     assert!(stage.play(&script).is_success());
-    assert_eq!(stage.told(), "Attempt#1 Retrying#2 Attempt#2 Succeeded#2");
+    assert_eq!(
+        stage.told(),
+        "Attempt#1 WouldReject#2 Retrying#2 Attempt#2 Succeeded#2"
+    );
     let text = stage.guard.explain().to_string();
     assert!(text.contains("It only observes"), "{text}");
 
