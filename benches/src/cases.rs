@@ -6,7 +6,8 @@ use std::task::Poll;
 
 use steadfast::tokio::Tokio;
 use steadfast::{
-    AnyError, Attempt, Backoff, Breaker, Budget, Guard, Policy, Ratio, StaticTimer, Verdict,
+    AnyError, Attempt, Backoff, Breaker, Budget, Guard, Hedge, HedgedGuard, Policy, Ratio,
+    StaticTimer, Verdict,
 };
 use tokio::runtime::Builder;
 
@@ -27,7 +28,7 @@ pub struct Case {
 }
 
 /// First the bare operation: what it takes is taken off the others.
-pub const CASES: [Case; 6] = [
+pub const CASES: [Case; 7] = [
     Case {
         name: "operation-alone",
         run: alone,
@@ -45,6 +46,12 @@ pub const CASES: [Case; 6] = [
         run: |calls| ready::<Tokio>(DEFAULT, calls),
         reads: |calls| reads_of(|| ready::<Counting>(DEFAULT, calls)),
         goal: Some(420),
+    },
+    Case {
+        name: "hedged-ready-at-once",
+        run: hedged::<Tokio>,
+        reads: |calls| reads_of(|| hedged::<Counting>(calls)),
+        goal: Some(500),
     },
     Case {
         name: "suspended-once",
@@ -118,6 +125,13 @@ fn alone(calls: u64) {
 
 fn ready<T: StaticTimer>(policy: Policy, calls: u64) {
     let guard: Guard<T, AnyError> = Guard::classified(policy, AnyError);
+    repeat(calls, true, || guard.call(|attempt| operation(attempt, 0)));
+}
+
+/// The default call in a guard that may hedge, which it does not.
+fn hedged<T: StaticTimer>(calls: u64) {
+    let policy = DEFAULT.with_hedge(Hedge::DEFAULT);
+    let guard: HedgedGuard<T, AnyError> = HedgedGuard::classified(policy, AnyError);
     repeat(calls, true, || guard.call(|attempt| operation(attempt, 0)));
 }
 

@@ -2,12 +2,14 @@
 
 mod cases;
 mod clocks;
+mod parts;
 
 use std::env;
 use std::error::Error;
 use std::process::Command;
 
 use cases::{CASES, Case};
+use parts::PARTS;
 
 /// Long enough that a single stray instruction a call is seen.
 const CALLS: u64 = 10_000;
@@ -18,9 +20,13 @@ const WARM_UP: u64 = 1_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.as_slice() {
-        [] => table(),
+        [] => {
+            table("call", &CASES)?;
+            println!();
+            table("part", &PARTS)
+        }
         [name, calls] => {
-            let case = CASES.iter().find(|case| case.name == name);
+            let case = CASES.iter().chain(&PARTS).find(|case| case.name == name);
             let case = case.ok_or_else(|| format!("no case is called `{name}`"))?;
             (case.run)(calls.parse()?);
             Ok(())
@@ -29,13 +35,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn table() -> Result<(), Box<dyn Error>> {
-    let bare = per_call(&CASES[0])?;
+/// Counts the cases; the first is what is taken off all of them.
+fn table(what: &str, cases: &[Case]) -> Result<(), Box<dyn Error>> {
+    let bare = per_call(&cases[0])?;
     println!(
-        "{:<36} {:>12} {:>12} {:>8} {:>6}",
-        "case", "instructions", "clock reads", "sum", "goal"
+        "{what:<36} {:>12} {:>12} {:>8} {:>6}",
+        "instructions", "clock reads", "sum", "goal"
     );
-    for case in &CASES {
+    for case in cases {
         let instructions = per_call(case)?.saturating_sub(bare);
         let reads = (case.reads)(CALLS).div_ceil(CALLS);
         let sum = instructions + reads * clocks::READ;
