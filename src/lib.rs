@@ -17,6 +17,9 @@ pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
 };
 
+#[cfg(feature = "queue")]
+pub use steadfast_runtime::{Place, Queue};
+
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]
 pub mod tokio {

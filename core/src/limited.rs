@@ -24,6 +24,8 @@ pub enum Limit {
     Throttle,
     /// On those that wait for a place, or on how long they wait.
     Queue,
+    /// A queue that takes nobody any more.
+    Closed,
 }
 
 impl Limit {
@@ -38,6 +40,7 @@ impl Limit {
             Self::Rate => "rate limit",
             Self::Throttle => "throttle",
             Self::Queue => "queue",
+            Self::Closed => "closed queue",
         }
     }
 
@@ -47,6 +50,7 @@ impl Limit {
             Self::Rate => "as many attempts went out of late as it allows",
             Self::Throttle => "the dependency has turned away too much of late",
             Self::Queue => "no place came free in time",
+            Self::Closed => "it takes nobody any more",
         }
     }
 }
@@ -61,7 +65,7 @@ impl fmt::Display for Limit {
 ///
 /// An operation may return it as its error, alone or inside the program's own:
 /// it means [`Verdict::SELF_IMPOSED`], so it is retried later, charges no
-/// budget and is evidence against nobody.
+/// budget and is evidence against nobody. Only [`Limit::Closed`] is permanent.
 ///
 /// ```
 /// use core::time::Duration;
@@ -107,7 +111,11 @@ impl Limited {
     pub const fn new(limit: Limit) -> Self {
         Self {
             limit,
-            verdict: Verdict::SELF_IMPOSED,
+            verdict: match limit {
+                // It will not open again.
+                Limit::Closed => Verdict::PERMANENT,
+                _ => Verdict::SELF_IMPOSED,
+            },
         }
     }
 
@@ -132,7 +140,8 @@ impl Limited {
         self.verdict.pushback()
     }
 
-    /// Returns what it means: throttled by this process, with the hint.
+    /// Returns what it means: throttled by this process, with the hint; permanent
+    /// if it is closed.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         self.verdict
@@ -151,6 +160,7 @@ impl fmt::Display for Limited {
         write!(f, "refused by the {}: {}", self.limit, self.limit.reason())?;
         match self.retry_after() {
             Some(hint) => write!(f, ", retry after {}", Seconds(hint)),
+            None if self.limit == Limit::Closed => Ok(()),
             None => f.write_str(", back off before a retry"),
         }
     }
@@ -190,6 +200,14 @@ mod tests {
             "refused by the throttle: the dependency has turned away too much of late, \
              back off before a retry"
         );
+    }
+
+    #[test]
+    fn a_closed_queue_is_permanent() {
+        let refusal = Limited::new(Limit::Closed);
+        assert_eq!(refusal.verdict(), Verdict::PERMANENT);
+        let text = "refused by the closed queue: it takes nobody any more";
+        assert_eq!(refusal.to_string(), text);
     }
 
     #[test]

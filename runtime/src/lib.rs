@@ -23,6 +23,8 @@ mod lanes;
 mod lending;
 mod plan;
 mod prepared;
+#[cfg(feature = "queue")]
+mod queue;
 #[cfg(feature = "std-timer")]
 mod std_timer;
 #[cfg(feature = "std")]
@@ -37,6 +39,8 @@ pub use guard::{Guard, HedgedGuard};
 pub use lanes::{Flights, One, Places, Three, Two};
 pub use plan::Plan;
 pub use prepared::Prepared;
+#[cfg(feature = "queue")]
+pub use queue::{Place, Queue};
 #[cfg(feature = "std-timer")]
 pub use std_timer::{StdSleep, StdTimer};
 #[cfg(feature = "std")]

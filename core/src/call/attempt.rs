@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::policy::backoff::Backoff;
+use crate::time::Instant;
 use crate::verdict::Verdict;
 
 /// What an operation is told about the attempt it makes.
@@ -21,6 +22,7 @@ pub struct Attempt {
     previous: Verdict,
     left: Option<Duration>,
     timeout: Option<Duration>,
+    until: Option<Instant>,
 }
 
 impl Attempt {
@@ -32,6 +34,7 @@ impl Attempt {
             previous,
             left: None,
             timeout: None,
+            until: None,
         }
     }
 
@@ -49,6 +52,16 @@ impl Attempt {
     pub const fn with_timeout(self, timeout: Duration) -> Self {
         Self {
             timeout: Some(timeout),
+            ..self
+        }
+    }
+
+    /// Returns the attempt with the instant at which it is dropped, on the clock
+    /// of its guard.
+    #[must_use]
+    pub const fn with_until(self, at: Instant) -> Self {
+        Self {
+            until: Some(at),
             ..self
         }
     }
@@ -82,6 +95,13 @@ impl Attempt {
     #[must_use]
     pub const fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// Returns the instant at which the attempt is dropped, on the clock of its
+    /// guard: when it started, and its [`timeout`](Self::timeout) later.
+    #[must_use]
+    pub const fn until(&self) -> Option<Instant> {
+        self.until
     }
 }
 

@@ -368,7 +368,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let attempt = if give_up == Instant::MAX {
             attempt
         } else {
-            attempt.with_timeout(give_up.saturating_since(now))
+            attempt
+                .with_timeout(give_up.saturating_since(now))
+                .with_until(give_up)
         };
         Some(claimed.map(|()| attempt))
     }

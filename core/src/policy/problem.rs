@@ -149,8 +149,8 @@ problems! {
     ZeroSaturationFloor = "saturation's floor is zero, so microseconds of delay would stop all learning: take some milliseconds, such as 20",
     /// Saturation needs 0 samples, or more than 180.
     SaturationSamplesOutOfRange = "the samples that saturation needs must be 1 to 180: nothing tells none what is normal, and a minute has no more",
-    /// A queue has no permits, or too many.
-    QueuePermitsOutOfRange = "a queue's permits must be 1 to 2097151: with none nobody would ever get in",
+    /// A queue has no permits.
+    NoQueuePermits = "the queue has 0 permits, so nobody would ever get in: make it at least 1",
     /// The concurrency limit may become 0, or more than can be counted.
     ConcurrencyOutOfRange = "the concurrency limit may become 0, which lets nothing through, or exceed 16777215, which is more than it can count: take a number between, or no limit at all",
     /// The concurrency limit begins below its minimum or above its maximum.
