@@ -68,6 +68,8 @@ use waiter::Waiter;
 /// ```
 pub struct Queue {
     permits: u32,
+    /// Other permits than those; none when zero.
+    changed: <Shared as Memory>::U32,
     /// How many may wait.
     most: u32,
     /// A [`Control`].
@@ -114,6 +116,7 @@ impl Queue {
     const fn sized(permits: u32, waiting: u32) -> Self {
         Self {
             permits: at_most(permits, Control::MOST),
+            changed: <<Shared as Memory>::U32 as Word<u32>>::ZERO,
             most: at_most(waiting, Control::MOST),
             control: <<Shared as Memory>::U64 as Word<u64>>::ZERO,
             event: Event::new(),
@@ -225,10 +228,25 @@ impl Queue {
         self.word().is_closed()
     }
 
+    /// Sets how many places there are from now on, at least 1.
+    ///
+    /// Fewer take no place away: the next one is given when enough came back.
+    pub fn set_permits(&self, permits: u32) {
+        let permits = at_most(permits, Control::MOST).max(1);
+        Word::store(&self.changed, permits);
+        // A write to the word: who begins to wait after it reads these permits,
+        // and who did before is found below.
+        Word::fetch_add(&self.control, 0);
+        self.grant();
+    }
+
     /// Returns how many places there are.
     #[must_use]
-    pub const fn permits(&self) -> u32 {
-        self.permits
+    pub fn permits(&self) -> u32 {
+        match Word::load(&self.changed) {
+            0 => self.permits,
+            changed => changed,
+        }
     }
 
     /// Returns how many places are in use.
@@ -247,7 +265,7 @@ impl Queue {
 
     /// Takes a place or a refusal; `None` for who has to wait.
     fn enter_at_once(&self) -> Option<Result<Place<'_>, Limited>> {
-        let entry = self.change(|word| match word.enter(self.permits, self.most) {
+        let entry = self.change(|word| match word.enter(self.permits(), self.most) {
             // Counted when it is in line.
             (_, Entry::Wait) => (word, Entry::Wait),
             changed => changed,
@@ -284,14 +302,24 @@ impl Queue {
 
     /// Gives a place back, to the first who waits.
     fn leave(&self) {
-        if self.change(|word| word.leave()) == Freed::Granted {
+        if self.change(|word| word.leave(self.permits())) == Freed::Granted {
             self.wake();
         }
+        self.grant();
     }
 
     /// Hands on a grant that nobody took.
     fn pass_on(&self) {
-        if self.change(|word| word.pass_on()) == Freed::Granted {
+        if self.change(|word| word.pass_on(self.permits())) == Freed::Granted {
+            self.wake();
+        }
+        self.grant();
+    }
+
+    /// Grants what is free to those who wait: only permits that were added
+    /// meanwhile are.
+    fn grant(&self) {
+        while self.change(|word| word.grant(self.permits())) == Freed::Granted {
             self.wake();
         }
     }
@@ -302,7 +330,7 @@ impl Queue {
     /// another one to wake, or none.
     fn wake(&self) {
         while self.event.notify_additional(1) == 0 {
-            if self.change(|word| word.pass_on()) == Freed::Free {
+            if self.change(|word| word.pass_on(self.permits())) == Freed::Free {
                 return;
             }
         }
@@ -313,7 +341,7 @@ impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word();
         f.debug_struct("Queue")
-            .field("permits", &self.permits)
+            .field("permits", &self.permits())
             .field("in_use", &word.in_use())
             .field("waiting", &word.waiting())
             .field("is_closed", &word.is_closed())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use steadfast::tokio::Guard;
-use steadfast::{AnyError, Attempt, Backoff, Breaker, Policy};
+use steadfast::{AnyError, Attempt, Backoff, Breaker, Limited, Policy, Queue};
 use tokio::runtime::{Builder, Runtime};
 
 const POLICY: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
@@ -140,4 +140,15 @@ fn ready_at_once_on_smol_allocates_nothing() {
     let call = || GUARD.call(|_| ready(Ok::<_, Infallible>(7)));
     let run = || assert_eq!(futures_lite::future::block_on(call()), Ok(7));
     assert_eq!(allocations(run), 0);
+}
+
+#[test]
+fn a_place_that_is_free_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    static QUEUE: Queue = Queue::new(1, 9);
+    let enter = |attempt| async move {
+        let _place = QUEUE.enter(&GUARD, attempt).await?;
+        Ok::<_, Limited>(7)
+    };
+    assert_eq!(on_tokio(|| GUARD.call(enter)), 0);
 }

@@ -23,6 +23,7 @@ mod invariants;
 mod order;
 mod panics;
 mod prepared;
+mod queue;
 mod runtimes;
 mod values;
 mod worst_case;

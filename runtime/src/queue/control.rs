@@ -23,7 +23,7 @@ pub(super) enum Entry {
 /// What becomes of a place that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Freed {
-    /// It is free.
+    /// It is free, or one too many.
     Free,
     /// It is granted: the first who waits is to be woken.
     Granted,
@@ -87,21 +87,26 @@ impl Control {
     }
 
     /// Gives a place back.
-    pub(super) const fn leave(self) -> (Self, Freed) {
-        if self.waiting() > 0 && !self.is_closed() {
-            (Self(self.0 + Self::GRANTED), Freed::Granted)
-        } else {
-            (Self(self.0 - Self::TAKEN), Freed::Free)
-        }
+    pub(super) const fn leave(self, permits: u32) -> (Self, Freed) {
+        Self(self.0 - Self::TAKEN).grant(permits)
     }
 
     /// Gives a grant back that reached nobody who wants it.
-    pub(super) const fn pass_on(self) -> (Self, Freed) {
+    pub(super) const fn pass_on(self, permits: u32) -> (Self, Freed) {
         if self.is_closed() {
             // Nobody counts grants any more.
             (self, Freed::Free)
         } else {
-            Self(self.0 - Self::GRANTED).leave()
+            Self(self.0 - Self::GRANTED).leave(permits)
+        }
+    }
+
+    /// Grants a place, if one is free and somebody waits for it.
+    pub(super) const fn grant(self, permits: u32) -> (Self, Freed) {
+        if self.taken() < permits && self.waiting() > 0 && !self.is_closed() {
+            (Self(self.0 + Self::TAKEN + Self::GRANTED), Freed::Granted)
+        } else {
+            (self, Freed::Free)
         }
     }
 
@@ -146,10 +151,10 @@ mod tests {
             seen += 1;
             let mut next = vec![word.enter(2, 2).0, word.close()];
             if word.in_use() > 0 {
-                next.push(word.leave().0);
+                next.push(word.leave(2).0);
             }
             if word.granted() > 0 {
-                next.push(word.pass_on().0);
+                next.push(word.pass_on(2).0);
                 if word.registered() > 0 {
                     next.push(word.arrive().0);
                 }
@@ -186,8 +191,22 @@ mod tests {
     fn a_closed_word_takes_nobody() {
         for word in reached().into_iter().filter(|word| word.is_closed()) {
             assert_eq!(word.enter(2, 2), (word, Entry::Closed));
-            assert!(word.in_use() == 0 || word.leave().0.in_use() < word.in_use());
+            assert!(word.in_use() == 0 || word.leave(2).0.in_use() < word.in_use());
         }
+    }
+
+    // core-09.15
+    #[test]
+    fn fewer_permits_take_no_place_away() {
+        let word = Control(20 * Control::TAKEN + 9 * Control::WAITING);
+        let (word, freed) = word.leave(18);
+        assert_eq!((counts(word), freed), ((19, 9, 0), Freed::Free));
+        let (word, freed) = word.leave(18);
+        assert_eq!((counts(word), freed), ((18, 9, 0), Freed::Free));
+        let (word, freed) = word.leave(18);
+        assert_eq!((counts(word), freed), ((18, 9, 1), Freed::Granted));
+        let (word, freed) = word.grant(20);
+        assert_eq!((counts(word), freed), ((19, 9, 2), Freed::Granted));
     }
 
     #[test]

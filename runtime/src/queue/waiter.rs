@@ -32,8 +32,12 @@ impl<'q> Waiter<'q> {
             listener: Some(queue.event.listen()),
             is_registered: false,
         };
-        let entry = queue.change(|word| word.enter(queue.permits, queue.most));
+        let entry = queue.change(|word| word.enter(queue.permits(), queue.most));
         waiter.is_registered = entry == Entry::Wait;
+        if waiter.is_registered {
+            // Permits may have been added meanwhile.
+            queue.grant();
+        }
         (waiter, entry)
     }
 
@@ -47,7 +51,8 @@ impl<'q> Waiter<'q> {
             return Poll::Pending;
         }
         let entry = self.queue.change(|word| word.arrive());
-        Poll::Ready((entry == Entry::Taken).then_some(Place { queue: self.queue }))
+        // A place that is made and dropped would be given back.
+        Poll::Ready((entry == Entry::Taken).then(|| Place { queue: self.queue }))
     }
 }
 
