@@ -13,6 +13,7 @@ pub use steadfast_core::{
     Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_core::{Baseline, Concurrency, Criticality, Limit, Limited, Rate, Throttle};
+pub use steadfast_core::{QueueReading, Saturation};
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
 };

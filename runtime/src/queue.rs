@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use event_listener::Event;
 use steadfast_core::{
-    Attempt, BreakerState, Instant, Limit, Limited, Memory, Problem, Shared, Word,
+    Attempt, BreakerState, Instant, Lanes, Limit, Limited, Memory, Problem, Shared, Word,
 };
 
 use crate::guard::Guard;
@@ -90,14 +90,8 @@ impl Queue {
     /// [`Queue::try_new`].
     #[must_use]
     #[track_caller]
-    #[expect(
-        clippy::panic,
-        reason = "documented; at compile time it is the message"
-    )]
     pub const fn new(permits: u32, waiting: u32) -> Self {
-        if permits == 0 {
-            panic!("{}", Problem::NoQueuePermits.message());
-        }
+        assert!(permits > 0, "{}", Problem::NoQueuePermits.message());
         Self::sized(permits, waiting)
     }
 
@@ -135,14 +129,15 @@ impl Queue {
     /// closed ([`Limit::Closed`], permanent); later, when no place came free until
     /// shortly before the attempt's bound, when it is closed meanwhile, and, with
     /// the breaker's hint, when the breaker no longer admits.
-    pub async fn enter<T, C, R, L, M>(
+    pub async fn enter<T, C, R, L, M, H>(
         &self,
-        guard: &Guard<T, C, R, L, M>,
+        guard: &Guard<T, C, R, L, M, H>,
         attempt: Attempt,
     ) -> Result<Place<'_>, Limited>
     where
         T: Timer,
         M: Memory,
+        H: Lanes,
     {
         if let Some(answer) = self.enter_at_once() {
             return answer;

@@ -40,9 +40,8 @@ impl Control {
     /// The most permits and the most waiters: with their grants they fit.
     pub(super) const MOST: u32 = (1 << (Self::BITS - 1)) - 1;
 
-    #[expect(clippy::cast_possible_truncation, reason = "21 bits")]
     const fn part(self, unit: u64) -> u32 {
-        (self.0 / unit & Self::MASK) as u32
+        ((self.0 / unit) & Self::MASK) as u32
     }
 
     /// Places that somebody has or that are granted.

@@ -5,7 +5,7 @@ use core::task::{Context, Poll, ready};
 
 use event_listener::{EventListener, Listener as _};
 
-use super::control::Entry;
+use super::control::{Control, Entry};
 use super::{Place, Queue};
 
 /// Somebody who wants a place, in line from now on.
@@ -50,7 +50,7 @@ impl<'q> Waiter<'q> {
         if !core::mem::take(&mut self.is_registered) {
             return Poll::Pending;
         }
-        let entry = self.queue.change(|word| word.arrive());
+        let entry = self.queue.change(Control::arrive);
         // A place that is made and dropped would be given back.
         Poll::Ready((entry == Entry::Taken).then(|| Place { queue: self.queue }))
     }
