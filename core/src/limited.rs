@@ -30,7 +30,13 @@ pub enum Limit {
 
 impl Limit {
     /// Every kind.
-    pub(crate) const ALL: [Self; 4] = [Self::Concurrency, Self::Rate, Self::Throttle, Self::Queue];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Concurrency,
+        Self::Rate,
+        Self::Throttle,
+        Self::Queue,
+        Self::Closed,
+    ];
 
     /// Returns the name, as texts and metrics use it.
     #[must_use]

@@ -136,3 +136,28 @@ fn the_own_error_is_the_source() {
     let error = CallError::new(&REPORT, Some(std::io::Error::other("lost")));
     assert_eq!(error.source().expect("a source").to_string(), "lost");
 }
+
+#[test]
+fn whoever_refused_survives_packing() {
+    // A new variant must also join `ALL`.
+    assert_eq!(Limit::ALL.len(), Limit::Closed as usize + 1);
+    assert_eq!(BreakerState::ALL.len(), BreakerState::Disabled as usize + 1);
+    for limit in Limit::ALL {
+        let report = Report {
+            limited_by: Some(limit),
+            ..REPORT
+        };
+        let error = CallError::<()>::new(&report, None);
+        assert_eq!(error.limited_by(), Some(limit));
+        assert_eq!(error.breaker_state(), None);
+    }
+    for state in BreakerState::ALL {
+        let report = Report {
+            refused_in: Some(state),
+            ..REPORT
+        };
+        let error = CallError::<()>::new(&report, None);
+        assert_eq!(error.breaker_state(), Some(state));
+        assert_eq!(error.limited_by(), None);
+    }
+}
