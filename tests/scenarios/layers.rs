@@ -17,6 +17,7 @@ const ROWS: [&[&str]; 6] = [
         "lanes",
         "limited",
         "listener",
+        "measured",
         "breaker_state",
     ],
     &["policy"],

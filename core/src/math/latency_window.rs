@@ -135,6 +135,23 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
         Some(found)
     }
 
+    /// Returns how many samples the window that ends at `now` holds.
+    ///
+    /// Reads every counter: for people, not for the path of a call.
+    #[must_use]
+    pub fn samples(&self, now: Instant) -> u64 {
+        if !P::MEASURES {
+            return 0;
+        }
+        let now = now.as_nanos();
+        if self.slices.is_over(now, self.end.load()) {
+            self.rotate(now);
+        }
+        let slices = Head(self.head.load()).slices(P::Cells::<M>::SLICES);
+        let octaves = slices.flat_map(|(slot, _)| self.octaves(slot));
+        octaves.fold(0, u64::saturating_add)
+    }
+
     /// Forgets everything.
     ///
     /// A [`Quantile`] keeps its answer until it is told to forget it.
@@ -273,6 +290,13 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
         latency
     }
 
+    /// Returns the samples of each octave of a slice.
+    fn octaves(&self, slot: usize) -> impl Iterator<Item = u64> {
+        // Whole eights unroll.
+        let (eights, rest) = self.cells.slice(slot).as_chunks::<OCTAVE>();
+        eights.iter().map(|eight| sum(eight)).chain([sum(rest)])
+    }
+
     /// Returns the quantile and the number of samples that the window holds.
     ///
     /// Reads each counter once and those of one octave twice. Only counts grow
@@ -282,10 +306,7 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
         let mut octaves = [0_u64; cells::CELLS / OCTAVE];
         let mut samples = 0_u64;
         for (slot, weight) in head.slices(P::Cells::<M>::SLICES) {
-            // Whole eights unroll.
-            let (eights, rest) = self.cells.slice(slot).as_chunks::<OCTAVE>();
-            let counts = eights.iter().map(|eight| sum(eight)).chain([sum(rest)]);
-            for (octave, count) in octaves.iter_mut().zip(counts) {
+            for (octave, count) in octaves.iter_mut().zip(self.octaves(slot)) {
                 samples = samples.saturating_add(count);
                 *octave = octave.saturating_add(count << weight);
             }

@@ -7,12 +7,13 @@ use super::circuit_breaker::CircuitBreaker;
 use super::concurrency_limit::ConcurrencyLimit;
 use super::estimates::Estimates;
 use super::hedging::Hedging;
-use super::measured::Measured;
 use super::part::{Part, Parts};
 use super::rate_limit::RateLimit;
 use super::retry_budget::RetryBudget;
 use crate::lanes::{Lanes, Single};
 use crate::math::random::random;
+use crate::measured::Measured;
+use crate::memory::profile::Profile;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::hedge::Hedge;
 use crate::policy::policy::Policy;
@@ -178,6 +179,10 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 .policy
                 .hedge()
                 .and_then(|_| self.hedging.threshold(now)),
+            successes: (M::Profile::MEASURES && self.policy.is_learning())
+                .then(|| self.estimates.samples(now)),
+            attempts: (M::Profile::MEASURES && H::COUNT > 1 && self.policy.hedge().is_some())
+                .then(|| self.hedging.samples(now)),
             ..Measured::default()
         }
     }

@@ -130,6 +130,12 @@ impl<M: Memory> Estimates<M> {
         Some(normal.middle())
     }
 
+    /// Returns how many recent successes it knows.
+    #[must_use]
+    pub fn samples(&self, now: Instant) -> u64 {
+        self.successes.samples(now)
+    }
+
     /// Tells whether this ceiling differs from the last one that was told.
     pub(crate) fn is_new_ceiling(&self, bound: Duration) -> bool {
         is_new::<M>(&self.told_ceiling, bound)

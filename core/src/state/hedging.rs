@@ -58,6 +58,12 @@ impl<M: Memory> Hedging<M> {
         Some(slow.upper().max(self.law.minimum_delay()))
     }
 
+    /// Returns how many recent attempts it knows.
+    #[must_use]
+    pub fn samples(&self, now: Instant) -> u64 {
+        self.attempts.samples(now)
+    }
+
     /// Tells whether enough hedges win for one more; asking counts.
     pub fn is_worth_it(&self, now: Instant) -> bool {
         self.wins.admits(now)

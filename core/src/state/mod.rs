@@ -6,7 +6,6 @@ pub(crate) mod concurrency_limit;
 pub(crate) mod dependency;
 pub(crate) mod estimates;
 pub(crate) mod hedging;
-pub(crate) mod measured;
 pub(crate) mod part;
 pub(crate) mod queue_delay;
 pub(crate) mod rate_limit;

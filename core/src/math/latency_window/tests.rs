@@ -304,3 +304,20 @@ fn the_last_instant_is_no_trap() {
         }
     }
 }
+
+#[test]
+fn samples_are_those_that_are_live() {
+    let window = Window::new(WINDOW);
+    assert_eq!(window.samples(at(0)), 0);
+    record(&window, at(0), ms(40), 7);
+    record(&window, at(10_000), ms(4_000), 5);
+    assert_eq!(window.samples(at(10_000)), 12);
+    assert_eq!(window.samples(at(30_000)), 5);
+    assert_eq!(window.samples(at(90_000)), 0);
+    record(&window, at(90_000), ms(40), 3);
+    window.reset();
+    assert_eq!(window.samples(at(90_000)), 0);
+    let none = LatencyWindow::<Local, crate::memory::profile::Unmeasured>::new(WINDOW);
+    none.record(at(0), ms(1));
+    assert_eq!(none.samples(at(0)), 0);
+}

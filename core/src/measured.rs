@@ -11,7 +11,7 @@ use core::time::Duration;
 /// static LIVE: Dependency = Dependency::new(&Policy::DEFAULT);
 ///
 /// let cold = LIVE.measured(Instant::ZERO);
-/// assert_eq!(cold.attempt_ceiling, None);
+/// assert_eq!((cold.attempt_ceiling, cold.successes), (None, Some(0)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,4 +26,10 @@ pub struct Measured {
     pub queue_delay: Option<Duration>,
     /// What a success normally takes, by the breaker.
     pub normal_latency: Option<Duration>,
+    /// How many recent successes ceiling and base know; `None` where none are
+    /// taken down.
+    pub successes: Option<u64>,
+    /// How many recent attempts the hedge knows; `None` where none are taken
+    /// down.
+    pub attempts: Option<u64>,
 }
