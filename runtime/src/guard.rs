@@ -312,7 +312,8 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     #[must_use]
     pub fn explain(&self) -> Explanation<'_> {
         let now = self.timer.now();
-        let mut text = self.policy().explain();
+        let measured = self.live.measured(now);
+        let mut text = self.policy().explain().with_measured(measured);
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
             if breaker.is_observing() {

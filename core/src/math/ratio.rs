@@ -73,16 +73,26 @@ impl Ratio {
 /// As a percentage, up to four decimals, no trailing zeros.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, mut rest) = (self.0 / 10_000, self.0 % 10_000);
+        write!(f, "{}%", Percents(*self))
+    }
+}
+
+/// The number of a percentage, without its sign.
+pub(crate) struct Percents(pub(crate) Ratio);
+
+impl fmt::Display for Percents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ppm = self.0.as_ppm();
+        let (whole, mut rest) = (ppm / 10_000, ppm % 10_000);
         if rest == 0 {
-            return write!(f, "{whole}%");
+            return write!(f, "{whole}");
         }
         let mut digits = 4_usize;
         while rest % 10 == 0 {
             rest /= 10;
             digits = digits.saturating_sub(1);
         }
-        write!(f, "{whole}.{rest:0digits$}%")
+        write!(f, "{whole}.{rest:0digits$}")
     }
 }
 

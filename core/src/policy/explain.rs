@@ -2,17 +2,20 @@
 
 mod bound;
 mod breaker;
+mod measured;
+mod waits;
+mod worst;
 
 use core::fmt;
 use core::time::Duration;
 
 use super::policy::Policy;
-use super::span::{Compact, Drawn};
-use super::timeline::{REJECTION_PAUSE, Timeline};
+use super::span::Compact;
+use super::timeline::REJECTION_PAUSE;
 use super::warning::Warning;
 use crate::breaker_state::BreakerState;
 use crate::math::ratio::Ratio;
-use crate::verdict::Kind;
+use crate::measured::Measured;
 
 impl Policy {
     /// Explains the policy in words; print it.
@@ -22,6 +25,7 @@ impl Policy {
     pub const fn explain(&self) -> Explanation<'_> {
         Explanation {
             policy: self,
+            measured: None,
             breaker: None,
             observes: false,
             spent: None,
@@ -57,6 +61,7 @@ impl Policy {
 )]
 pub struct Explanation<'a> {
     policy: &'a Policy,
+    measured: Option<Measured>,
     breaker: Option<(BreakerState, Option<Duration>)>,
     observes: bool,
     spent: Option<Ratio>,
@@ -67,6 +72,15 @@ pub struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
+    /// Adds what a guard measures right now.
+    #[must_use]
+    pub const fn with_measured(self, measured: Measured) -> Self {
+        Self {
+            measured: Some(measured),
+            ..self
+        }
+    }
+
     /// Adds what the breaker does now, and in how long it may be asked again.
     #[must_use]
     pub const fn with_breaker(self, state: BreakerState, asked_again: Option<Duration>) -> Self {
@@ -136,10 +150,12 @@ impl Explanation<'_> {
     /// 100 ms that a refusal by breaker or budget is held back count, too. A
     /// dependency that throttles or asks for a wait can make the call longer,
     /// up to the deadline; so can an operation that holds its thread. Beyond
-    /// 1000 attempts, waits that still change count at their longest.
+    /// 1000 attempts, waits that still change count at their longest. Whatever a
+    /// guard measures it holds: measured bounds only lower it, and a measured
+    /// base of the backoff counts at its longest.
     #[must_use]
     pub fn worst_case(&self) -> Option<Duration> {
-        self.timeline().ending().worst
+        self.bound().ending().worst
     }
 
     /// Returns what is legal in the policy, yet hardly meant.
@@ -151,26 +167,6 @@ impl Explanation<'_> {
             .into_iter()
             .filter(move |warning| !(shares_budget && *warning == Warning::IdleBudget))
             .filter(move |warning| warning.is_due(policy, unseeded))
-    }
-
-    /// The walk, with the breaker as it stands.
-    fn timeline(&self) -> Timeline {
-        let timeline = Timeline::of(self.policy);
-        let timeline = if self.budget_observes {
-            timeline.without_budget()
-        } else {
-            timeline
-        };
-        if self.can_breaker_refuse() {
-            timeline
-        } else {
-            timeline.without_breaker()
-        }
-    }
-
-    fn can_breaker_refuse(&self) -> bool {
-        let is_disabled = matches!(self.breaker, Some((BreakerState::Disabled, _)));
-        !self.observes && !is_disabled
     }
 
     fn headline(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,32 +183,6 @@ impl Explanation<'_> {
         }
     }
 
-    fn waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let backoff = self.policy.backoff();
-        let (maximum, jitter) = (backoff.maximum(), backoff.jitter());
-        if maximum.is_zero() {
-            return f.write_str("None, whatever the dependency asks for.");
-        }
-        let transient = Drawn(backoff.curve(2, Kind::Transient), jitter);
-        let throttled = Drawn(backoff.curve(2, Kind::Throttled), jitter);
-        write!(f, "{transient} before attempt 2")?;
-        if throttled.0 != transient.0 {
-            write!(f, ", {throttled} if the dependency throttles")?;
-        }
-        if self.policy.attempts() > 2 && backoff.factor() != Ratio::ONE {
-            let factor = Times(backoff.factor());
-            write!(f, ";\n  from attempt to attempt {factor} as long")?;
-            if maximum < Duration::MAX {
-                write!(f, ", but never more than {}", Compact(maximum))?;
-            }
-        }
-        f.write_str(".\n  A wait that the dependency asks for is kept to")?;
-        if maximum < Duration::MAX {
-            write!(f, "; if it is above {}, the call ends", Compact(maximum))?;
-        }
-        f.write_str(".")
-    }
-
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (policy, budget) = (self.policy, self.policy.budget());
         match policy.attempts() {
@@ -223,11 +193,27 @@ impl Explanation<'_> {
                 "At most {attempts} attempts a call; the classifier says which failures are retried.\n  "
             )?,
         }
-        if policy.attempts() > 1 && budget.is_limited() {
-            let fraction = budget.fraction();
+        if let (Some(hedge), 2..) = (policy.hedge(), policy.attempts()) {
+            let raced = Ratio::ppm(
+                Ratio::ONE
+                    .as_ppm()
+                    .saturating_sub(hedge.quantile().as_ppm()),
+            );
             write!(
                 f,
-                "Over time, retries are at most {fraction} of the calls that succeed"
+                "About {raced} of them are raced by a copy for being slow; a copy is one of the {}.\n  ",
+                policy.attempts()
+            )?;
+        }
+        if policy.attempts() > 1 && budget.is_limited() {
+            let fraction = budget.fraction();
+            let what = match policy.hedge() {
+                Some(_) => "retries and copies",
+                None => "retries",
+            };
+            write!(
+                f,
+                "Over time, {what} are at most {fraction} of the calls that succeed"
             )?;
             if budget.per_second() > 0 {
                 write!(f, ", plus {} a second", budget.per_second())?;
@@ -337,8 +323,7 @@ impl fmt::Display for Explanation<'_> {
         }
         f.write_str("\n\nBound first\n  ")?;
         self.bound_first(f)?;
-        f.write_str("\n\nWorst case, when every attempt hangs\n")?;
-        self.timeline().fmt(f)?;
+        self.worst(f)?;
         if self.policy.attempts() > 1 {
             f.write_str("\n\nWaits\n  ")?;
             self.waits(f)?;
@@ -349,6 +334,12 @@ impl fmt::Display for Explanation<'_> {
             f.write_str("\n\nRetry budget\n  ")?;
             self.budget(f)?;
         }
+        let heading = match self.measured {
+            Some(_) => "Measured now",
+            None => "Measured by a guard",
+        };
+        write!(f, "\n\n{heading}\n  ")?;
+        self.measurements(f)?;
         f.write_str("\n\nBreaker\n  ")?;
         self.breaker(f)?;
         let mut heading = "\n\nWarnings";

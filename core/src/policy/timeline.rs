@@ -22,6 +22,8 @@ pub(crate) struct Timeline {
     backoff: Backoff,
     has_breaker: bool,
     has_budget: bool,
+    /// Attempts and waits may be shorter than this walk's by what is measured.
+    may_shrink: bool,
 }
 
 /// One attempt of the walk.
@@ -79,15 +81,36 @@ impl Timeline {
     /// How many attempts a text shows.
     const SHOWN: u32 = 6;
 
+    /// The walk that no measurement makes longer.
     pub(super) const fn of(policy: &Policy) -> Self {
+        let longest = policy.backoff().measured(Duration::MAX);
+        Self {
+            may_shrink: policy.is_learning(),
+            ..Self::measured(policy, policy.attempt_timeout(), longest)
+        }
+    }
+
+    /// The walk whose attempts have this bound, and whose waits this rule.
+    pub(super) const fn measured(
+        policy: &Policy,
+        attempt_bound: Option<Duration>,
+        backoff: Backoff,
+    ) -> Self {
         Self {
             attempts: policy.attempts(),
             deadline: policy.deadline(),
-            attempt_timeout: policy.attempt_timeout(),
-            backoff: *policy.backoff(),
+            attempt_timeout: attempt_bound,
+            backoff,
             has_breaker: policy.breaker().is_some(),
             has_budget: policy.attempts() > 1 && policy.budget().is_limited(),
+            may_shrink: false,
         }
+    }
+
+    /// Tells whether attempts or waits are others than in that walk.
+    pub(super) fn differs(&self, other: &Self) -> bool {
+        self.attempt_timeout != other.attempt_timeout
+            || self.curve(2) != other.curve(2) && self.attempts > 1
     }
 
     /// The same walk with a breaker that lets everything through.
@@ -250,8 +273,12 @@ impl Timeline {
             (End::Nothing, _) => Some(Duration::ZERO),
             (End::Never, _) => None,
             (End::Deadline, _) | (_, None) => self.deadline,
-            // A short draw lets the next attempt start, and hang.
-            (End::NoRoom { .. }, Some(row)) if self.most_attempts() > row.number => self.deadline,
+            // A short draw, or a measurement, lets the next attempt start, and hang.
+            (End::NoRoom { .. }, Some(row))
+                if self.may_shrink || self.most_attempts() > row.number =>
+            {
+                self.deadline
+            }
             (End::NoRoom { .. } | End::Attempts, Some(row)) => row.end,
             (End::TooLong, Some(row)) => Some(self.cut(self.at_most(row))),
         };
@@ -359,7 +386,11 @@ impl fmt::Display for Timeline {
                 write!(f, "  {:>9}  no time to ", Moment(end))?;
                 self.write_wait(f, wait)?;
                 if !ending.is_refusal_last && worst > end {
-                    f.write_str(", unless the draw is short")?;
+                    f.write_str(if self.may_shrink {
+                        ", unless less is measured"
+                    } else {
+                        ", unless the draw is short"
+                    })?;
                 }
                 f.write_str("\n")?;
             }

@@ -113,7 +113,9 @@ impl Warning {
             Self::TimeoutNotBelowDeadline => {
                 bounded && attempt < Duration::MAX && attempt >= deadline
             }
-            Self::RetriesWithoutTimeout => retries && attempt == Duration::MAX,
+            Self::RetriesWithoutTimeout => {
+                retries && attempt == Duration::MAX && policy.attempt_ceiling().is_none()
+            }
             Self::WaitsUseUpDeadline => {
                 retries && bounded && (wait >= deadline || shortest_waits(policy) >= deadline)
             }

@@ -102,7 +102,7 @@ impl Explanation<'_> {
         }
         let allowed = row.end.unwrap_or(Duration::MAX).saturating_sub(row.start);
         write!(f, "it cuts attempt {number} after {}", Moment(allowed))?;
-        match self.policy.attempt_timeout() {
+        match self.attempt_bound() {
             Some(own) => write!(f, ", {}% of its {}", share(allowed, own), Compact(own)),
             None => Ok(()),
         }
@@ -117,6 +117,9 @@ impl Explanation<'_> {
         if ending.is_refusal_last {
             let pause = Compact(REJECTION_PAUSE);
             write!(f, "A refusal, which is held back up to {pause}: ")?;
+        } else if let Some(ceiling) = self.ceiling_now() {
+            let ceiling = Compact(ceiling);
+            write!(f, "The measured attempt ceiling, now {ceiling}: ")?;
         } else {
             f.write_str("The attempt timeout: ")?;
         }

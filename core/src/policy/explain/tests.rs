@@ -9,6 +9,7 @@ use crate::policy::budget::Budget;
 use crate::policy::problem::Problem;
 use proptest::prelude::*;
 
+mod measured;
 mod warnings;
 
 const fn secs(secs: u64) -> Duration {
@@ -67,6 +68,12 @@ Retry budget
   It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
   After 30s without a retry one is allowed all the same; while no call succeeds, after 1m, then 2m, and so on.
 
+Measured by a guard
+  attempt ceiling  3x the p95 of the last 5m, at least 50ms, from 20 successes on
+  backoff base     not configured
+  hedge threshold  not configured
+  queue delay      not configured
+
 Breaker
   None.
 
@@ -108,6 +115,12 @@ Retry budget
   A call that succeeds pays for 10% of a retry.
   It holds what was paid of late, half of it after 3s: at least 1 retry, at most 30. When empty, it refuses.
   After 30s without a retry one is allowed all the same; while no call succeeds, after 1m, then 2m, and so on.
+
+Measured by a guard
+  attempt ceiling  3x the p95 of the last 5m, at least 50ms, from 20 successes on
+  backoff base     not configured
+  hedge threshold  not configured
+  queue delay      not configured
 
 Breaker
   None.";
