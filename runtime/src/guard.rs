@@ -8,7 +8,7 @@ use core::future::Future;
 use steadfast_core::{
     AdaptiveThrottle, Attempt, BreakerState, ByError, CircuitBreaker, Classify, ConcurrencyLimit,
     Dependency, Explanation, Hedged, Lanes, Lent, Listener, Machine, Measured, Memory, NoListener,
-    NoRules, Policy, PolicyError, RateLimit, RetryBudget, Shared, Single,
+    NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared, Single,
 };
 
 use crate::call::Call;
@@ -17,6 +17,7 @@ use crate::lanes::Flights;
 use crate::plan::Plan;
 use crate::prepared::Prepared;
 use crate::timer::{StaticTimer, Timer};
+use crate::watch::Watch;
 
 /// A policy bound to its live state and to a runtime.
 ///
@@ -52,6 +53,7 @@ pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared
     rules: R,
     listener: L,
     live: Dependency<M, H>,
+    watch: Watch,
 }
 
 /// A guard with room for two attempts of a call at once, or `N`: two or three.
@@ -88,7 +90,7 @@ impl<T: StaticTimer, M: Memory, H: Lanes> Guard<T, ByError, NoRules, NoListener,
     ///
     /// When the policy cannot work, with every problem and the worst case.
     pub fn try_new(policy: Policy) -> Result<Self, PolicyError> {
-        Self::try_on(T::TIMER, Plan::of(policy, ByError, NoRules, NoListener))
+        Self::try_classified(policy, ByError)
     }
 }
 
@@ -124,6 +126,7 @@ impl<T: StaticTimer, C, M: Memory, H: Lanes> Guard<T, C, NoRules, NoListener, M,
             rules: NoRules,
             listener: NoListener,
             live: Dependency::new(&policy.checked_for::<M, H>()),
+            watch: Watch::of(&policy, M::Profile::MEASURES),
         }
     }
 }
@@ -136,7 +139,11 @@ impl<T: StaticTimer, C, M: Memory, H: Lanes> Guard<T, C, NoRules, NoListener, M,
     ///
     /// When the policy cannot work, with every problem and the worst case.
     pub fn try_classified(policy: Policy, classifier: C) -> Result<Self, PolicyError> {
-        Self::try_on(T::TIMER, Plan::of(policy, classifier, NoRules, NoListener))
+        let plan = Plan::of(policy, classifier, NoRules, NoListener);
+        Ok(Self {
+            watch: Watch::of(&policy, M::Profile::MEASURES),
+            ..Self::try_on(T::TIMER, plan)?
+        })
     }
 }
 
@@ -160,6 +167,7 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory, H: Lanes> Guard<T, C,
             rules: plan.rules,
             listener: plan.listener,
             live: Dependency::with_parts(&policy, &plan.parts),
+            watch: Watch::of(&policy, M::Profile::MEASURES),
         }
     }
 }
@@ -178,6 +186,8 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
             classifier: plan.classifier,
             rules: plan.rules,
             listener: plan.listener,
+            // Virtual time is for tests, which make a guard each.
+            watch: Watch::of(&policy, false),
         })
     }
 
@@ -286,6 +296,7 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     }
 
     fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, (), H> {
+        self.watch.count_call();
         Conduct {
             timer: &self.timer,
             machine: Machine::new(&self.live),

@@ -32,6 +32,7 @@ mod system_clock;
 #[cfg(feature = "std")]
 mod system_seed;
 mod timer;
+mod watch;
 
 pub use call::Call;
 pub use drift::{Drift, DriftProbe};

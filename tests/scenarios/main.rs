@@ -25,5 +25,6 @@ mod panics;
 mod prepared;
 mod queue;
 mod runtimes;
+mod short_lived;
 mod values;
 mod worst_case;
