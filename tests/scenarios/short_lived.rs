@@ -25,8 +25,11 @@ fn said_by(test: &str) -> Vec<String> {
     let arguments = ["--exact", &name, "--ignored", "--nocapture"];
     let ran = Command::new(program).args(arguments).output();
     let ran = ran.expect("it starts");
-    let text = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && text.contains("1 passed"), "{text}");
+    let output = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success() && output.contains("1 passed"),
+        "{output}"
+    );
     let errors = String::from_utf8_lossy(&ran.stderr);
     let lines = errors.lines().filter(|line| line.starts_with("steadfast:"));
     lines.map(str::to_owned).collect()

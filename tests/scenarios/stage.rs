@@ -1,5 +1,6 @@
 //! What the scenarios share: virtual time with a guard on it.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use steadfast::{
@@ -131,5 +132,24 @@ impl Stage {
         while let Some(token) = budget.take(self.world.now()) {
             token.spend();
         }
+    }
+
+    /// Calls that succeed after `took`, each.
+    pub(crate) fn succeed(&self, took: Duration, times: usize) {
+        let script = self.script().delays(took).returns(1).repeats_last();
+        for _ in 0..times {
+            let _ = self.play(&script);
+        }
+    }
+
+    /// The bound of an attempt that starts now, and learns nothing.
+    pub(crate) fn bound(&self) -> Option<Duration> {
+        let told = Cell::new(None);
+        let call = self.guard.call(|attempt| {
+            told.set(attempt.timeout());
+            self.script::<()>().fails(Fault::Permanent).next()
+        });
+        self.world.block_on(call).expect_err("it fails");
+        told.get()
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use steadfast::{Backoff, Breaker, Budget, Jitter, Policy, Ratio};
+use steadfast::{AttemptCeiling, Backoff, Breaker, Budget, Jitter, MeasuredBase, Policy, Ratio};
 use steadfast_testing::{Fault, INSTANT, Script, World};
 
-use crate::stage::{TOUCHY, guard, ms, secs};
+use crate::stage::{Stage, TOUCHY, Virtual, guard, ms, secs};
 
 /// Runs one call whose attempts all hang.
 fn hang(world: &World, policy: Policy, drained: bool) -> Duration {
@@ -15,6 +15,10 @@ fn hang(world: &World, policy: Policy, drained: bool) -> Duration {
             token.spend();
         }
     }
+    hang_on(world, &guard)
+}
+
+fn hang_on(world: &World, guard: &Virtual) -> Duration {
     let begun = world.elapsed();
     let call = guard.call(|_| std::future::pending::<Result<(), Fault>>());
     world.block_on(call).expect_err("it hangs");
@@ -47,6 +51,7 @@ fn no_call_outlives_the_worst_case() {
             .with_factor(Ratio::percent(50 + draw(run, 2, 200)))
             .with_jitter(jitters[draw(run, 3, 3) as usize]);
         let mut policy = INSTANT
+            .with_adaptive(draw(run, 13, 2) == 0)
             .with_attempts(1 + draw(run, 4, 12))
             .with_attempt_timeout(span(run, 5, 150))
             .with_backoff(backoff);
@@ -65,7 +70,8 @@ fn no_call_outlives_the_worst_case() {
         let took = hang(&World::seeded(run), policy, draw(run, 12, 4) == 0);
         assert!(took <= worst, "{took:?} of\n{}", policy.explain());
         let refuses = policy.breaker().is_some() || policy.budget().is_limited();
-        if backoff.jitter() == Jitter::None && !refuses {
+        let is_exact = backoff.jitter() == Jitter::None && !policy.is_learning();
+        if is_exact && !refuses {
             assert_eq!(took, worst, "{}", policy.explain());
         }
     }
@@ -91,4 +97,68 @@ fn short_waits_let_later_attempts_start() {
         script.calls()
     };
     assert_eq!((0..200).map(calls).max(), Some(4));
+}
+
+// core-12.21: the walk with what is measured is what a call then does.
+#[test]
+fn the_measured_walk_is_what_happens() {
+    let backoff = Backoff::DEFAULT
+        .with_jitter(Jitter::None)
+        .with_measured_base(MeasuredBase::DEFAULT);
+    let stage = Stage::new(Policy::DEFAULT.with_backoff(backoff));
+    stage.succeed(ms(40), 200);
+    let text = stage.guard.explain().to_string();
+    let walk = "
+      0.00s  attempt 1 until 0.13s
+      0.13s  wait 41.68ms
+      0.17s  attempt 2 until 0.30s
+      0.30s  wait 83.36ms
+      0.39s  attempt 3 until 0.52s
+      0.52s  the call has ended
+";
+    assert!(text.contains(walk), "{text}");
+    assert!(text.contains("The measured attempt ceiling, now 130.55ms: "));
+    let ceiling = Duration::from_nanos(3 * 43_515_904);
+    let base = Duration::from_nanos(41_680_896);
+    assert_eq!(hang_on(&stage.world, &stage.guard), ceiling * 3 + base * 3);
+}
+
+// Whatever was measured, and however often ceilings double.
+#[test]
+fn no_measurement_outlives_the_worst_case() {
+    for run in 0..1_000 {
+        let draw = |field, below| steadfast::random(run, field) % below;
+        let span = |field, below| ms(u64::from(draw(field, below)) + 1);
+        let jitters = [Jitter::None, Jitter::Equal, Jitter::Full];
+        let backoff = Backoff::exponential(span(0, 100))
+            .with_factor(Ratio::percent(50 + draw(1, 200)))
+            .with_jitter(jitters[draw(2, 3) as usize])
+            .with_measured_base(MeasuredBase::DEFAULT.with_minimum_samples(1));
+        let law = AttemptCeiling::DEFAULT
+            .with_floor(ms(1))
+            .with_minimum_samples(1 + draw(3, 20));
+        let mut policy = INSTANT
+            .with_attempts(1 + draw(4, 8))
+            .with_attempt_timeout(ms(1) + span(5, 2_000))
+            .with_backoff(backoff)
+            .with_attempt_ceiling(law);
+        if draw(6, 3) > 0 {
+            policy = policy.with_deadline(span(7, 4_000));
+        }
+        if draw(8, 3) == 0 {
+            let budget = Budget::new(Ratio::percent(10), 0);
+            policy = policy.with_budget(budget.with_burst(1 + draw(9, 6)));
+        }
+        let stage = Stage::new(policy);
+        for success in 0..u64::from(draw(10, 60)) {
+            let took = span(20 + success, 1 + draw(11, 300));
+            stage.succeed(took, 1);
+        }
+        for _ in 0..4 {
+            let explained = stage.guard.explain();
+            let worst = explained.worst_case().expect("a bound");
+            let took = hang_on(&stage.world, &stage.guard);
+            assert!(took <= worst, "run {run}: {took:?} of\n{explained}");
+        }
+    }
 }

@@ -87,8 +87,8 @@ problems! {
     NoWinSamples = "the win rate needs 0 hedges, and nothing has no rate: make it at least 1, better 10",
     /// The least share of hedges admitted is 1 or more.
     WinAllowanceTooLarge = "the least share of hedges admitted is 100% or more, so the win rate could hold nothing back: take a share such as 5%",
-    /// A hedged policy allows one attempt only.
-    HedgeWithoutRetry = "a hedge is another attempt, and attempts is 1: allow at least 2",
+    /// A hedged policy allows no second attempt.
+    HedgeWithoutRetry = "a hedge is another attempt, and the policy allows no second one: make attempts at least 2",
     /// A hedged policy stands in a guard with one lane.
     HedgeWithoutLanes = "the policy hedges, and this guard has room for one attempt at a time: take `HedgedGuard`, or `without_hedge`",
     /// A guard with several lanes has a policy that does not hedge.

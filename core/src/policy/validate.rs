@@ -119,7 +119,7 @@ impl Policy {
         };
         Problems::NONE
             .and(hedge.validate())
-            .with(Problem::HedgeWithoutRetry, self.attempts() == 1)
+            .with(Problem::HedgeWithoutRetry, self.attempts() <= 1)
             .into_result()
     }
 

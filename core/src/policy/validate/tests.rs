@@ -4,6 +4,9 @@ use super::*;
 use crate::math::ratio::Ratio;
 use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::Jitter;
+use crate::policy::ceiling::AttemptCeiling;
+
+mod measured;
 
 const ZERO: Duration = Duration::ZERO;
 
@@ -26,6 +29,11 @@ fn the_default_reads_as_documented() {
     assert_eq!(policy.attempt_timeout(), Some(secs(10)));
     assert_eq!(*policy.budget(), Budget::DEFAULT);
     assert_eq!(*policy.backoff(), Backoff::DEFAULT);
+    let ceiling = policy.attempt_ceiling().expect("it has one");
+    assert_eq!(ceiling, AttemptCeiling::DEFAULT);
+    assert_eq!(ceiling.multiple(), Ratio::times(3));
+    assert_eq!(ceiling.quantile(), Ratio::percent(95));
+    assert!(policy.is_adaptive());
     assert_problems(policy.validate(), []);
 }
 
