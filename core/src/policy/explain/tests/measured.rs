@@ -243,7 +243,7 @@ fn a_hedge_is_load_and_runs_alongside() {
         section(&hedged, "Load"),
         "At most 3 attempts a call; the classifier says which failures are retried.\n\
          About 5% of them are raced by a copy for being slow; a copy is one of the 3.\n\
-         Over time, retries and copies are at most 10% of the calls that succeed, plus 3 a second.\n\
+         Over time, retries and copies are at most 10% of the calls that succeed, plus 1 in 30s.\n\
          A refusal is told after 100ms, or at the deadline if that is sooner."
     );
     assert!(
