@@ -2,13 +2,15 @@
 
 mod chance;
 
+use std::future::{pending, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use steadfast::{
     AttemptCeiling, Budget, ByError, Ending, EventKind, Guard, Measured, NoListener, NoRules, Plan,
     Policy, Ratio, Reason, Shared, Unmeasured,
 };
-use steadfast_testing::{Fault, Script, VirtualTimer, World};
+use steadfast_testing::{Fault, Script, Scripted, VirtualTimer, World};
 
 use crate::stage::{INSTANT, Stage, TOUCHY, ms, secs};
 
@@ -252,6 +254,27 @@ fn a_slower_dependency_is_not_cut_off() {
     stage.succeed(slow, 400);
     let normal = Duration::from_nanos(3 * 452_984_832);
     assert_eq!(bounds(&stage, slow), [normal]);
+}
+
+// A hundred that hang side by side say as much as one; without a timeout nothing
+// else would stop the doubling.
+#[test]
+fn a_crowd_cut_at_once_doubles_it_once() {
+    let policy = INSTANT
+        .with_attempts(1)
+        .with_attempt_ceiling(AttemptCeiling::DEFAULT);
+    let stage = warm(policy, ms(10), 1_000);
+    let hang = || Box::pin(stage.guard.call(|_| pending::<Result<(), Scripted>>()));
+    let mut calls: Vec<_> = (0..100).map(|_| hang()).collect();
+    stage.world.block_on(poll_fn(|cx| {
+        calls.retain_mut(|call| call.as_mut().poll(cx).is_pending());
+        match calls.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }));
+    assert_eq!(bounds(&stage, ms(1)), [ms(100)]);
+    assert_eq!(bounds(&stage, ms(1)), [ms(50)]);
 }
 
 #[test]

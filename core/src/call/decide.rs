@@ -137,7 +137,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 live.estimates().learn_success(now, took, law.as_ref());
             }
         } else if self.ending == Ending::Cut && leg.cut_by == Bound::Ceiling {
-            live.estimates().learn_cut(now, leg.bound());
+            live.learn_cut(now, leg.bound());
         }
         if H::COUNT > 1 {
             live.hedging().record(now, took);

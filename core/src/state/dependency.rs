@@ -158,11 +158,23 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
         let law = self.policy.attempt_ceiling()?;
-        let hedge = match self.policy.hedge() {
+        self.estimates.ceiling(now, &law, self.armed(now))
+    }
+
+    /// Counts an attempt that the ceiling cut, which was at `bound` when the
+    /// attempt began.
+    pub(crate) fn learn_cut(&self, now: Instant, bound: Duration) {
+        if let Some(law) = self.policy.attempt_ceiling() {
+            self.estimates.learn_cut(now, bound, &law, self.armed(now));
+        }
+    }
+
+    /// After how long a hedge is armed.
+    fn armed(&self, now: Instant) -> Option<Duration> {
+        match self.policy.hedge() {
             Some(_) if H::COUNT > 1 => self.hedging.threshold(now),
             _ => None,
-        };
-        self.estimates.ceiling(now, &law, hedge)
+        }
     }
 
     /// Returns what is measured right now.

@@ -16,8 +16,8 @@ use crate::time::{Instant, nanos};
 /// **The way out of a ceiling that cuts everything.** Successes alone would
 /// never show that the dependency became slower than the ceiling. So an attempt
 /// that the ceiling cuts counts as a sample of just that length; and when three
-/// are cut with no success between, that one and each further one double the
-/// ceiling, up to the attempt timeout. Only a success within the ceiling as it
+/// are cut with no success between, that one and each further one that it cuts
+/// as it then is double the ceiling, up to the attempt timeout. Only a success within the ceiling as it
 /// was before ends this: one that took longer proves that the doubling is right.
 ///
 /// ```
@@ -35,7 +35,7 @@ use crate::time::{Instant, nanos};
 /// assert_eq!(ceiling(now), Some(130));
 ///
 /// for _ in 0..3 {
-///     LEARNT.learn_cut(now, Duration::from_millis(130));
+///     LEARNT.learn_cut(now, Duration::from_millis(130), &LAW, None);
 /// }
 /// assert!(ceiling(now) >= Some(260));
 /// ```
@@ -83,11 +83,25 @@ impl<M: Memory> Estimates<M> {
         }
     }
 
-    /// Counts an attempt that was cut by the ceiling, which was at `bound`.
-    pub fn learn_cut(&self, now: Instant, bound: Duration) {
+    /// Counts an attempt that was cut by the ceiling, which was at `bound` when
+    /// the attempt began.
+    ///
+    /// Many that run side by side are cut at once: they double it once. `hedge` is
+    /// as in [`ceiling`](Self::ceiling).
+    pub fn learn_cut(
+        &self,
+        now: Instant,
+        bound: Duration,
+        law: &AttemptCeiling,
+        hedge: Option<Duration>,
+    ) {
+        let cuts = self.cuts.load();
+        let in_force = self.ceiling_after(cuts, now, law, hedge);
         self.successes.record(now, bound);
-        if self.cuts.load() < MOST_CUTS {
-            self.cuts.fetch_add(1);
+        // One that began before the last doubling says nothing new.
+        let is_new = in_force.is_some_and(|ceiling| bound.saturating_mul(2) > ceiling);
+        if is_new && cuts < MOST_CUTS {
+            let _counted = self.cuts.compare_exchange(cuts, cuts.saturating_add(1));
         }
     }
 
@@ -103,12 +117,22 @@ impl<M: Memory> Estimates<M> {
         law: &AttemptCeiling,
         hedge: Option<Duration>,
     ) -> Option<Duration> {
+        self.ceiling_after(self.cuts.load(), now, law, hedge)
+    }
+
+    fn ceiling_after(
+        &self,
+        cuts: u32,
+        now: Instant,
+        law: &AttemptCeiling,
+        hedge: Option<Duration>,
+    ) -> Option<Duration> {
         let plain = self.plain(now, law)?;
         let bound = match hedge {
             Some(armed) => plain.max(law.bound(armed)),
             None => plain,
         };
-        match self.cuts.load().checked_sub(PATIENCE) {
+        match cuts.checked_sub(PATIENCE) {
             None => Some(bound),
             Some(more) => {
                 let factor = 1_u64.unbounded_shl(more.saturating_add(1).min(63));
@@ -244,18 +268,34 @@ mod tests {
     fn a_run_of_cuts_doubles_it() {
         let learnt = warm(ms(10), 1_000);
         let mut seen = [Duration::ZERO; 6];
-        for bound in &mut seen {
-            learnt.learn_cut(NOW, ms(50));
-            *bound = ceiling(&learnt).expect("it is warm");
+        let mut bound = ms(50);
+        for seen in &mut seen {
+            learnt.learn_cut(NOW, bound, &LAW, None);
+            bound = ceiling(&learnt).expect("it is warm");
+            *seen = bound;
         }
         assert_eq!(seen, [50, 50, 100, 200, 400, 800].map(ms));
+    }
+
+    // Attempts side by side are cut at once; that is one piece of news.
+    #[test]
+    fn cuts_at_once_double_once() {
+        let learnt = warm(ms(10), 1_000);
+        for _ in 0..100 {
+            learnt.learn_cut(NOW, ms(50), &LAW, None);
+        }
+        assert_eq!(ceiling(&learnt), Some(ms(100)));
+        for _ in 0..100 {
+            learnt.learn_cut(NOW, ms(100), &LAW, None);
+        }
+        assert_eq!(ceiling(&learnt), Some(ms(200)));
     }
 
     #[test]
     fn only_a_success_within_it_ends_the_doubling() {
         let learnt = warm(ms(10), 1_000);
-        for _ in 0..4 {
-            learnt.learn_cut(NOW, ms(50));
+        for bound in [50, 50, 50, 100] {
+            learnt.learn_cut(NOW, ms(bound), &LAW, None);
         }
         learnt.learn_success(NOW, ms(150), Some(&LAW));
         assert_eq!(ceiling(&learnt), Some(ms(200)));
@@ -267,7 +307,7 @@ mod tests {
     fn it_saturates() {
         let learnt = warm(ms(10), 20);
         for _ in 0..1_000 {
-            learnt.learn_cut(NOW, Duration::MAX);
+            learnt.learn_cut(NOW, Duration::MAX, &LAW, None);
         }
         let most = Duration::from_nanos(u64::MAX);
         assert_eq!(ceiling(&learnt), Some(most));
@@ -281,7 +321,7 @@ mod tests {
     fn a_reset_forgets() {
         let learnt = warm(ms(10), 100);
         for _ in 0..9 {
-            learnt.learn_cut(NOW, ms(50));
+            learnt.learn_cut(NOW, ms(50), &LAW, None);
         }
         assert!(learnt.is_new_ceiling(ms(50)) && !learnt.is_new_ceiling(ms(50)));
         learnt.reset();
