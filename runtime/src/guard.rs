@@ -7,8 +7,8 @@ use core::future::Future;
 
 use steadfast_core::{
     AdaptiveThrottle, Attempt, BreakerState, ByError, CircuitBreaker, Classify, ConcurrencyLimit,
-    Dependency, Explanation, Hedged, Lanes, Lent, Listener, Machine, Measured, Memory, NoListener,
-    NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared, Single,
+    Dependency, Explanation, Hedged, Instant, Lanes, Lent, Listener, Machine, Measured, Memory,
+    NoListener, NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared, Single,
 };
 
 use crate::call::Call;
@@ -316,14 +316,24 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Returns what the guard measures right now.
     #[must_use]
     pub fn measured(&self) -> Measured {
-        self.live.measured(self.timer.now())
+        self.measured_at(self.timer.now())
+    }
+
+    fn measured_at(&self, now: Instant) -> Measured {
+        let mut measured = self.live.measured(now);
+        if let Some(rule) = self.policy().saturation() {
+            let reading = self.timer.queue_delay(now);
+            let known = reading.filter(|reading| reading.normal(rule).is_some());
+            measured.queue_delay = known.map(|reading| reading.delay());
+        }
+        measured
     }
 
     /// Explains the policy and what holds right now, as a text.
     #[must_use]
     pub fn explain(&self) -> Explanation<'_> {
         let now = self.timer.now();
-        let measured = self.live.measured(now);
+        let measured = self.measured_at(now);
         let mut text = self.policy().explain().with_measured(measured);
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast::{
     AttemptCeiling, Budget, ByError, Ending, EventKind, Guard, Measured, NoListener, NoRules, Plan,
-    Policy, Ratio, Reason, Shared, Unmeasured,
+    Policy, QueueReading, Ratio, Reason, Saturation, Shared, Unmeasured,
 };
 use steadfast_testing::{Fault, Script, Scripted, VirtualTimer, World};
 
@@ -268,9 +268,10 @@ fn a_crowd_cut_at_once_doubles_it_once() {
     let mut calls: Vec<_> = (0..100).map(|_| hang()).collect();
     stage.world.block_on(poll_fn(|cx| {
         calls.retain_mut(|call| call.as_mut().poll(cx).is_pending());
-        match calls.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if calls.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }));
     assert_eq!(bounds(&stage, ms(1)), [ms(100)]);
@@ -299,6 +300,21 @@ fn it_forgets_what_is_old() {
     let short = warm(CEILED.with_history(secs(8)), ms(40), 100);
     short.world.advance(secs(8));
     assert_eq!(short.bound(), Some(secs(10)));
+}
+
+// core-12.15: read where saturation is asked for and the baseline is known.
+#[test]
+fn the_queue_delay_is_read_with_its_baseline() {
+    let known = QueueReading::new(ms(3)).with_normal(ms(2), 20);
+    let read = |policy, reading| {
+        let stage = Stage::new(policy);
+        stage.world.set_queue_delay(Some(reading));
+        stage.guard.measured().queue_delay
+    };
+    let saturating = CEILED.with_saturation(Saturation::DEFAULT);
+    assert_eq!(read(saturating, known), Some(ms(3)));
+    assert_eq!(read(saturating, QueueReading::new(ms(3))), None);
+    assert_eq!(read(CEILED, known), None);
 }
 
 #[test]

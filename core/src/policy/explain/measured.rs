@@ -9,6 +9,7 @@ use crate::policy::backoff::Backoff;
 use crate::policy::ceiling::AttemptCeiling;
 use crate::policy::hedge::Hedge;
 use crate::policy::measured_base::MeasuredBase;
+use crate::policy::saturation::Saturation;
 use crate::policy::span::Compact;
 
 impl Explanation<'_> {
@@ -119,9 +120,14 @@ impl Explanation<'_> {
 
     fn delay_row(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\n  queue delay      ")?;
-        match self.measured.and_then(|now| now.queue_delay) {
-            None => f.write_str(OFF),
-            Some(value) => write!(f, "{}", Compact(value)),
+        let Some(rule) = self.policy.saturation() else {
+            return f.write_str(OFF);
+        };
+        let (probes, law) = (rule.minimum_samples(), SaturationLaw(*rule));
+        match self.measured.map(|now| now.queue_delay) {
+            None => write!(f, "{law}, from {probes} probes on"),
+            Some(None) => write!(f, "cold, fewer than {probes} probes: {law}"),
+            Some(Some(value)) => write!(f, "{}: {law}", Compact(value)),
         }
     }
 
@@ -211,6 +217,19 @@ impl fmt::Display for HedgeLaw {
             Duration::ZERO => Ok(()),
             least => write!(f, ", at least {}", Compact(least)),
         }
+    }
+}
+
+/// `learning stops at 5x what is normal, at least 20ms`.
+struct SaturationLaw(Saturation);
+
+impl fmt::Display for SaturationLaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (times, floor) = (Times(self.0.multiple()), Compact(self.0.floor()));
+        write!(
+            f,
+            "learning stops at {times} what is normal, at least {floor}"
+        )
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::policy::ceiling::AttemptCeiling;
 use crate::policy::hedge::Hedge;
 use crate::policy::measured_base::MeasuredBase;
+use crate::policy::saturation::Saturation;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -69,7 +70,6 @@ fn what_is_warm_says_its_value() {
         attempt_ceiling: Some(Duration::from_nanos(130_547_712)),
         backoff_base: Some(ms(41)),
         hedge_threshold: Some(ms(44)),
-        queue_delay: Some(Duration::from_micros(50)),
         ..cold()
     };
     assert_eq!(
@@ -77,10 +77,33 @@ fn what_is_warm_says_its_value() {
         "attempt ceiling  130.55ms: 3x the p95 of the last 5m, at least 50ms and 3x the hedge threshold\n\
          backoff base     41ms: the p50 of the last 5m, from 10ms to 1s\n\
          hedge threshold  44ms: the p95 of the last 30s, at least 10ms\n\
-         queue delay      50us"
+         queue delay      not configured"
     );
     let slow = rows(Policy::DEFAULT, with_ceiling(secs(11)));
     assert!(slow.starts_with("attempt ceiling  11s, so the attempt timeout holds: 3x"));
+}
+
+#[test]
+fn a_queue_delay_says_when_it_matters() {
+    let policy = Policy::DEFAULT.with_saturation(Saturation::DEFAULT);
+    let delay = |text: String| text.lines().nth(3).unwrap_or_default().to_string();
+    let law = "learning stops at 5x what is normal, at least 20ms";
+    assert_eq!(
+        delay(section(&policy.explain(), "Measured by a guard")),
+        std::format!("queue delay      {law}, from 20 probes on")
+    );
+    assert_eq!(
+        delay(rows(policy, cold())),
+        std::format!("queue delay      cold, fewer than 20 probes: {law}")
+    );
+    let known = Measured {
+        queue_delay: Some(Duration::from_micros(50)),
+        ..cold()
+    };
+    assert_eq!(
+        delay(rows(policy, known)),
+        std::format!("queue delay      50us: {law}")
+    );
 }
 
 #[test]
