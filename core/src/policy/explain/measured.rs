@@ -28,6 +28,13 @@ impl Explanation<'_> {
         self.base_row(f)?;
         self.hedge_row(f)?;
         self.delay_row(f)?;
+        if let Some(normal) = self.measured.and_then(|now| now.normal_latency) {
+            let normal = Compact(normal);
+            write!(
+                f,
+                "\n  normal latency   {normal}: what the breaker compares with"
+            )?;
+        }
         if self.is_cold() {
             f.write_str("\n  Until enough is known the constants hold. A guard learns for as ")?;
             f.write_str("long as it lives:\n  make it once and keep it, best in a `static`. ")?;

@@ -84,6 +84,18 @@ fn what_is_warm_says_its_value() {
 }
 
 #[test]
+fn a_normal_latency_is_the_breakers() {
+    let known = Measured {
+        normal_latency: Some(ms(40)),
+        ..with_ceiling(secs(1))
+    };
+    assert!(
+        rows(Policy::DEFAULT, known)
+            .ends_with("\nnormal latency   40ms: what the breaker compares with")
+    );
+}
+
+#[test]
 fn a_queue_delay_says_when_it_matters() {
     let policy = Policy::DEFAULT.with_saturation(Saturation::DEFAULT);
     let delay = |text: String| text.lines().nth(3).unwrap_or_default().to_string();
