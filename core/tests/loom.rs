@@ -14,6 +14,8 @@ mod circuit_breaker;
 mod counts;
 #[path = "loom/latencies.rs"]
 mod latencies;
+#[path = "loom/limits.rs"]
+mod limits;
 #[path = "loom/memory.rs"]
 mod memory;
 #[path = "loom/queue_delay.rs"]

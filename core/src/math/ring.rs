@@ -49,7 +49,15 @@ impl<M: Memory, const S: usize> Ring<M, S> {
     /// Moves the ring to `now`; returns the sum of what was vacated, wrapping.
     #[must_use]
     pub(crate) fn advance(&self, now: Instant) -> u64 {
-        if self.slices.is_over(now.as_nanos(), self.end.load()) {
+        // A clock that lags by less than the window is late or stepped back a
+        // little: moving the ring to it would vacate too early what comes then.
+        let longest = self
+            .slices
+            .length()
+            .saturating_mul(const { S.saturating_add(1) as u64 });
+        let left = self.end.load().wrapping_sub(now.as_nanos());
+        // One comparison for both: no time left wraps to the largest numbers.
+        if left.wrapping_sub(1) >= longest {
             self.rotate(now)
         } else {
             0

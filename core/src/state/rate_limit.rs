@@ -14,8 +14,9 @@ use crate::time::Instant;
 /// By the second it is a token bucket: two words, a refill writes nothing. By
 /// the window it counts in eighths of it and never holds more, whatever races.
 /// Nobody waits in it; a refusal knows when to come back. A clock that steps back
-/// makes no permits: a window holds those it has for one more window at most, and
-/// for the rest see [`TokenBucket`](crate::TokenBucket).
+/// makes no permits: a window holds those it has until the clock has caught up, for
+/// one more window at most, and for the rest see
+/// [`TokenBucket`](crate::TokenBucket).
 ///
 /// ```
 /// use core::time::Duration;

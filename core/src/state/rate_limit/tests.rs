@@ -211,6 +211,17 @@ fn a_step_back_makes_nothing() {
 }
 
 #[test]
+fn a_stale_clock_frees_nothing() {
+    let limit = per_window(2, 8_000);
+    assert!(spend(&limit, at(0)) && spend(&limit, at(7_500)));
+    // Read before, used late.
+    assert!(!spend(&limit, at(100)));
+    assert!(!spend(&limit, at(7_600)));
+    assert_eq!(limit.free(at(8_000)), 1);
+    assert_eq!(limit.free(at(15_000)), 2);
+}
+
+#[test]
 fn a_limit_is_small() {
     assert!(size_of::<Alone>() <= 168, "{} bytes", size_of::<Alone>());
 }
