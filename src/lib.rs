@@ -4,6 +4,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use steadfast_core::{
+    AdaptiveThrottle, Baseline, Concurrency, ConcurrencyLimit, Criticality, Limit, Limited, Rate,
+    RateLimit, Reservation, Slot, Throttle, Ticket,
+};
+pub use steadfast_core::{
     AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError,
     CallError, Chip, CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind,
     Explanation, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Listener, Local,
@@ -12,8 +16,6 @@ pub use steadfast_core::{
     RelativeTrip, Report, Retry, RetryBudget, Rules, Server, Shared, Single, Token, Transition,
     Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
-pub use steadfast_core::{Baseline, Concurrency, Criticality, Limit, Limited, Rate, Throttle};
-pub use steadfast_core::{QueueReading, Saturation};
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
 };

@@ -23,6 +23,7 @@ mod hooks;
 mod invariants;
 mod measured_base;
 mod order;
+mod overload;
 mod panics;
 mod prepared;
 mod queue;
