@@ -8,6 +8,13 @@ use std::time::Duration;
 use allocation_counter::measure;
 use steadfast::tokio::Guard;
 use steadfast::{AnyError, Attempt, Backoff, Breaker, Limited, Policy, Queue};
+}
+
+#[test]
+use steadfast::{
+    AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
+    Criticality, Instant, Policy, Rate, RateLimit, Reservation, Throttle, Verdict,
+};
 use tokio::runtime::{Builder, Runtime};
 
 const POLICY: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
@@ -151,4 +158,23 @@ fn a_place_that_is_free_allocates_nothing() {
         Ok::<_, Limited>(7)
     };
     assert_eq!(on_tokio(|| GUARD.call(enter)), 0);
+}
+
+#[test]
+fn limits_allocate_nothing() {
+    static BULKHEAD: ConcurrencyLimit = ConcurrencyLimit::new(Concurrency::ADAPTIVE);
+    static QUOTA: RateLimit = RateLimit::new(Rate::per_window(3, Duration::from_secs(1)));
+    static THROTTLE: AdaptiveThrottle = AdaptiveThrottle::new(Throttle::DEFAULT);
+    let run = || {
+        for call in 0..200 {
+            let now = Instant::from_nanos(call * 50_000_000);
+            let _refusal = QUOTA.acquire(now).map(Reservation::spend);
+            let slot = BULKHEAD.acquire(now).expect("a slot");
+            if let Ok(ticket) = THROTTLE.admit(now, Criticality::Critical, 1 << 31) {
+                ticket.settle(Verdict::TRANSIENT);
+            }
+            slot.settle(now, Duration::from_millis(call));
+        }
+    };
+    assert_eq!(allocations(run), 0);
 }

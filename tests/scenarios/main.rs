@@ -22,6 +22,7 @@ mod fleet;
 mod hooks;
 mod invariants;
 mod measured_base;
+mod limits;
 mod order;
 mod overload;
 mod panics;
