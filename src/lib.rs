@@ -4,17 +4,14 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use steadfast_core::{
-    AdaptiveThrottle, Baseline, Concurrency, ConcurrencyLimit, Criticality, Limit, Limited, Rate,
-    RateLimit, Reservation, Slot, Throttle, Ticket,
-};
-pub use steadfast_core::{
-    AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Breaker, BreakerState, Budget, ByError,
-    CallError, Chip, CircuitBreaker, Classify, Clock, Conclude, Ending, Event, EventKind,
-    Explanation, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Listener, Local,
-    LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome,
-    Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile, Ratio, Reason, Refusal,
-    RelativeTrip, Report, Retry, RetryBudget, Rules, Server, Shared, Single, Token, Transition,
-    Unmeasured, Verdict, Warning, WinRate, Word, random,
+    AdaptiveThrottle, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline, Breaker,
+    BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
+    Concurrency, ConcurrencyLimit, Criticality, Ending, Event, EventKind, Explanation, Hedge,
+    Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited, Listener, Local, LogEntry,
+    Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome, Permit, Policy,
+    PolicyError, Problem, Problems, ProblemsIter, Profile, Rate, RateLimit, Ratio, Reason, Refusal,
+    RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules, Server, Shared, Single, Slot,
+    Throttle, Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,

@@ -63,7 +63,11 @@ fn without_a_hint_the_throttled_curve_waits() {
     let (world, heard) = (World::new(), Recorder::new());
     let guard = guard(&world, FUNDED);
     let outcome = full(&world, &guard, &heard);
-    let waits: Vec<_> = heard.events().iter().filter_map(|e| e.delay()).collect();
+    let waits: Vec<_> = heard
+        .events()
+        .iter()
+        .filter_map(steadfast::Event::delay)
+        .collect();
     assert_eq!(waits, [secs(1), secs(2)]);
     assert_eq!(outcome.reason(), Reason::AttemptsExhausted);
     assert_eq!(outcome.log().entries().count(), 3);
@@ -85,8 +89,8 @@ fn a_refused_probe_frees_its_slot() {
     for _ in 0..3 {
         let outcome = full(&stage.world, &stage.guard, &stage.heard);
         assert_eq!(outcome.reason(), Reason::AttemptsExhausted);
-        let state = breaker.state(stage.world.now());
-        assert_eq!(state, BreakerState::HalfOpen);
+        let now = stage.world.now();
+        assert_eq!(breaker.state(now), BreakerState::HalfOpen);
     }
 }
 

@@ -63,7 +63,7 @@ impl Client {
     }
 }
 
-impl<'c> Sent<'c> {
+impl Sent<'_> {
     fn answered(self, at: u64) {
         self.client.budget.deposit(Instant::from_nanos(at));
         if let Some(ticket) = self.ticket {
@@ -132,7 +132,7 @@ fn goodput(load: u64, throttle: Option<Throttle>, seed: u64) -> u64 {
 fn exponential(draw: u32, mean: u64) -> u64 {
     let (at, part) = (draw as usize >> 26, u64::from(draw & 0x03ff_ffff));
     let [low, high] = [at, at + 1].map(|at| EXPONENTIAL[at]);
-    (low + ((high - low) * part >> 26)) * mean / 1_000
+    (low + (((high - low) * part) >> 26)) * mean / 1_000
 }
 
 /// Tells the goodput at 1.1, 1.5 and twice the capacity for some seeds.

@@ -143,17 +143,10 @@ impl<M: Memory> TokenBucket<M> {
         let seen = self.look(now);
         let level = self.level(seen.at, seen.spent).min(most.cast_signed());
         let short = need.saturating_sub(level);
-        if short <= 0 {
-            return Some(Duration::ZERO);
-        }
-        if self.rate == 0 || need > most.cast_signed() {
+        if short > 0 && need > most.cast_signed() {
             return None;
         }
-        let ticks = short.cast_unsigned().div_ceil(self.rate);
-        let into_tick = seen.at.as_nanos() % TICK;
-        let nanos = ticks.saturating_mul(TICK).saturating_sub(into_tick);
-        let catching_up = seen.at.saturating_since(now);
-        Some(catching_up.saturating_add(Duration::from_nanos(nanos)))
+        self.time_for(short, seen, now)
     }
 
     /// Returns the share of the capacity that is gone, rounded down.

@@ -71,7 +71,10 @@ fn before_the_end(baseline: Baseline, shortest: usize) -> Arc<Slots> {
     let settings = Concurrency::ADAPTIVE.with_minimum(1).with_initial(2);
     let limit = slots(settings.with_maximum(4).with_baseline(baseline));
     for _ in 2..shortest {
-        limit.acquire(START).unwrap().settle(START, TOOK);
+        limit
+            .acquire(START)
+            .expect("a free place")
+            .settle(START, TOOK);
     }
     limit
 }
@@ -139,7 +142,7 @@ type Quota = RateLimit<LoomMemory>;
 
 fn quota(permits: u32) -> Arc<Quota> {
     let limit = Quota::new(Rate::per_window(permits, Duration::from_secs(8)));
-    limit.acquire(START).unwrap().spend();
+    limit.acquire(START).expect("a free permit").spend();
     Arc::new(limit)
 }
 
@@ -210,7 +213,9 @@ fn throttle() -> Arc<Counted> {
 
 fn send(throttle: &Counted, now: Instant, verdict: Verdict) {
     let ticket = throttle.admit(now, Criticality::Critical, NEVER);
-    ticket.unwrap().settle(verdict);
+    ticket
+        .expect("a draw that is never refused")
+        .settle(verdict);
 }
 
 fn chance(throttle: &Counted, now: Instant) -> Ratio {

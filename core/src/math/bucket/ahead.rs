@@ -47,8 +47,8 @@ impl<M: Memory> TokenBucket<M> {
         u32::try_from(level / TOKEN).unwrap_or(u32::MAX)
     }
 
-    /// Returns how long time needs to make so many units.
-    fn time_for(&self, units: i64, seen: Seen, now: Instant) -> Option<Duration> {
+    /// Returns how long time needs to make so many units; none when it never does.
+    pub(super) fn time_for(&self, units: i64, seen: Seen, now: Instant) -> Option<Duration> {
         if units <= 0 {
             return Some(Duration::ZERO);
         }
