@@ -103,6 +103,8 @@ fn racing_samples_end_one_round() {
 fn a_reset_beats_a_racing_sample() {
     check(|| {
         let limit = before_the_end(Baseline::Tracked, 21);
+        // With it the limit is used up, and the sample would raise it.
+        let held = limit.acquire(START);
         let settle = |limit: &Slots| {
             let slot = limit.acquire(START).unwrap();
             slot.settle(START, TOOK);
@@ -111,6 +113,7 @@ fn a_reset_beats_a_racing_sample() {
         let reset = race(&limit, Slots::reset);
         settled.join().unwrap();
         reset.join().unwrap();
+        drop(held);
         assert_eq!((limit.limit(), limit.in_flight()), (2, 0));
         // Whatever was learnt before is gone for who comes now.
         limit.acquire(START).unwrap().settle(START, TOOK);
