@@ -8,10 +8,11 @@ pub use steadfast_core::{
     BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
     Concurrency, ConcurrencyLimit, Criticality, Ending, Event, EventKind, Explanation, Hedge,
     Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited, Listener, Local, LogEntry,
-    Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome, Permit, Policy,
-    PolicyError, Problem, Problems, ProblemsIter, Profile, Rate, RateLimit, Ratio, Reason, Refusal,
-    RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules, Server, Shared, Single, Slot,
-    Throttle, Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
+    Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome, Parts, Permit,
+    Policy, PolicyError, Problem, Problems, ProblemsIter, Profile, QueueReading, Rate, RateLimit,
+    Ratio, Reason, Refusal, RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules,
+    Saturation, Server, Shared, Single, Slot, Throttle, Ticket, Token, Transition, Unmeasured,
+    Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,

@@ -7,13 +7,9 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use steadfast::tokio::Guard;
-use steadfast::{AnyError, Attempt, Backoff, Breaker, Limited, Policy, Queue};
-}
-
-#[test]
 use steadfast::{
     AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
-    Criticality, Instant, Policy, Rate, RateLimit, Reservation, Throttle, Verdict,
+    Criticality, Instant, Limited, Policy, Queue, Rate, RateLimit, Reservation, Throttle, Verdict,
 };
 use tokio::runtime::{Builder, Runtime};
 
