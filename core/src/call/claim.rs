@@ -14,9 +14,22 @@ use crate::time::Instant;
 
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Takes what the limits give for the attempt in this lane, or nothing.
-    ///
-    /// The throttle comes last: it counts what would have been sent.
     pub(super) fn claim<L: Listener, S: Fn() -> u64>(
+        &mut self,
+        lane: usize,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) -> Result<(), Limited> {
+        if self.live.has_limits() {
+            self.claim_each(lane, now, around)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The throttle comes last: it counts what would have been sent.
+    #[inline(never)]
+    fn claim_each<L: Listener, S: Fn() -> u64>(
         &mut self,
         lane: usize,
         now: Instant,

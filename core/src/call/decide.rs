@@ -82,7 +82,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.journal
             .record(start, took, ending, verdict, leg.is_hedge);
         self.learn(&leg, now, took);
-        if ending != Ending::Refused {
+        if self.live.has_limits() && ending != Ending::Refused {
             self.settle_limits(&mut leg, now, took, around);
         }
 
@@ -105,6 +105,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// Tells this process's own limits what came of what they let out.
+    #[inline(never)]
     fn settle_limits<L: Listener, S>(
         &self,
         leg: &mut Leg<'_, M>,

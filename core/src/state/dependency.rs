@@ -45,6 +45,8 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     concurrency: Part<ConcurrencyLimit<M>>,
     rate: Part<RateLimit<M>>,
     throttle: Part<AdaptiveThrottle<M>>,
+    /// Whether concurrency, rate or throttle are limited at all.
+    has_limits: bool,
     /// Whether the process was saturated when last asked.
     saturated: M::U32,
     fixed_seed: Option<u64>,
@@ -111,6 +113,9 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 (None, Some(throttle)) => Part::Own(AdaptiveThrottle::new(*throttle)),
                 (None, None) => Part::Absent,
             },
+            has_limits: policy.concurrency().is_some()
+                || policy.rate().is_some()
+                || policy.throttle().is_some(),
             policy,
             saturated: M::U32::ZERO,
             fixed_seed: parts.seed,
@@ -209,6 +214,12 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     pub fn budget(&self) -> Option<&RetryBudget<M>> {
         self.budget.get()
+    }
+
+    /// Tells whether concurrency, rate or throttle are limited at all.
+    #[must_use]
+    pub const fn has_limits(&self) -> bool {
+        self.has_limits
     }
 
     /// Returns the limit on the attempts in flight at once, if there is one.
