@@ -147,10 +147,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             legs: H::each(|_| Leg::IDLE),
             token: None,
             started: Instant::ZERO,
-            due: match policy.deadline() {
-                Some(deadline) => Instant::ZERO.saturating_add(deadline),
-                None => Instant::MAX,
-            },
+            due: policy.deadline_from(Instant::ZERO),
             wake: Instant::ZERO,
             hedge_at: Instant::MAX,
             attempts: policy.attempts(),
@@ -382,10 +379,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) -> (Instant, Bound) {
-        let constant = match self.policy().attempt_timeout() {
-            Some(timeout) => now.saturating_add(timeout),
-            None => Instant::MAX,
-        };
+        let constant = self.policy().attempt_end_from(now);
         let Some(ceiling) = self.live.attempt_ceiling(now) else {
             return (constant, Bound::Timeout);
         };

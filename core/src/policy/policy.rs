@@ -11,7 +11,7 @@ use super::hedge::Hedge;
 use super::rate::Rate;
 use super::saturation::Saturation;
 use super::throttle::Throttle;
-use crate::time::nanos;
+use crate::time::{Instant, nanos};
 
 /// Every bound of a call, as one plain value.
 ///
@@ -38,14 +38,15 @@ use crate::time::nanos;
 pub struct Policy {
     name: Option<&'static str>,
     attempts: u32,
-    deadline: Option<Duration>,
-    attempt_timeout: Option<Duration>,
+    // In nanoseconds, as a call counts them; `NEVER` is no bound.
+    deadline: u64,
+    attempt_timeout: u64,
     backoff: Backoff,
     budget: Budget,
     breaker: Option<Breaker>,
     ceiling: Ceiling,
     hedge: Option<Hedge>,
-    history: Duration,
+    history: u64,
     concurrency: Option<Concurrency>,
     rate: Option<Rate>,
     throttle: Option<Throttle>,
@@ -58,8 +59,8 @@ impl Policy {
     pub const NONE: Self = Self {
         name: None,
         attempts: 1,
-        deadline: None,
-        attempt_timeout: None,
+        deadline: NEVER,
+        attempt_timeout: NEVER,
         backoff: Backoff::NONE,
         budget: Budget::NONE,
         breaker: None,
@@ -83,8 +84,8 @@ impl Policy {
     pub const DEFAULT: Self = Self {
         name: None,
         attempts: 3,
-        deadline: Some(Duration::from_secs(30)),
-        attempt_timeout: Some(Duration::from_secs(10)),
+        deadline: nanos(Duration::from_secs(30)),
+        attempt_timeout: nanos(Duration::from_secs(10)),
         backoff: Backoff::DEFAULT,
         budget: Budget::DEFAULT,
         breaker: None,
@@ -119,7 +120,7 @@ impl Policy {
     #[must_use]
     pub const fn with_deadline(self, deadline: Duration) -> Self {
         Self {
-            deadline: bound(deadline),
+            deadline: nanos(deadline),
             ..self
         }
     }
@@ -128,7 +129,7 @@ impl Policy {
     #[must_use]
     pub const fn without_deadline(self) -> Self {
         Self {
-            deadline: None,
+            deadline: NEVER,
             ..self
         }
     }
@@ -139,7 +140,7 @@ impl Policy {
     #[must_use]
     pub const fn with_attempt_timeout(self, timeout: Duration) -> Self {
         Self {
-            attempt_timeout: bound(timeout),
+            attempt_timeout: nanos(timeout),
             ..self
         }
     }
@@ -148,7 +149,7 @@ impl Policy {
     #[must_use]
     pub const fn without_attempt_timeout(self) -> Self {
         Self {
-            attempt_timeout: None,
+            attempt_timeout: NEVER,
             ..self
         }
     }
@@ -204,7 +205,7 @@ impl Policy {
     #[must_use]
     pub const fn with_history(self, span: Duration) -> Self {
         Self {
-            history: span,
+            history: nanos(span),
             ..self
         }
     }
@@ -315,13 +316,23 @@ impl Policy {
     /// Returns the bound of the whole call; `None` is no bound.
     #[must_use]
     pub const fn deadline(&self) -> Option<Duration> {
-        self.deadline
+        bound(self.deadline)
     }
 
     /// Returns the bound of each attempt; `None` is no bound.
     #[must_use]
     pub const fn attempt_timeout(&self) -> Option<Duration> {
-        self.attempt_timeout
+        bound(self.attempt_timeout)
+    }
+
+    /// The bound of the whole call from an instant on.
+    pub(crate) const fn deadline_from(&self, start: Instant) -> Instant {
+        Instant::from_nanos(start.as_nanos().saturating_add(self.deadline))
+    }
+
+    /// The end of an attempt's own bound that starts at an instant.
+    pub(crate) const fn attempt_end_from(&self, start: Instant) -> Instant {
+        Instant::from_nanos(start.as_nanos().saturating_add(self.attempt_timeout))
     }
 
     /// Returns the measured bound of each attempt, if it has one.
@@ -343,7 +354,7 @@ impl Policy {
         match self.ceiling {
             Ceiling::Off => None,
             Ceiling::Chosen(law) => Some(law),
-            Ceiling::Usual => match self.attempt_timeout {
+            Ceiling::Usual => match self.attempt_timeout() {
                 Some(timeout)
                     if self.adaptive && nanos(timeout) > nanos(AttemptCeiling::DEFAULT.floor()) =>
                 {
@@ -368,7 +379,7 @@ impl Policy {
     /// Returns the stretch of time that counts as recent.
     #[must_use]
     pub const fn history(&self) -> Duration {
-        self.history
+        Duration::from_nanos(self.history)
     }
 
     /// Returns the limit on the attempts in flight at once, if there is one.
@@ -482,13 +493,14 @@ enum Ceiling {
 
 /// Long enough for a p95 from one call in fifteen seconds, short enough to follow
 /// the hours of a day.
-const USUAL_HISTORY: Duration = Duration::from_secs(300);
+const USUAL_HISTORY: u64 = nanos(Duration::from_secs(300));
 
-/// "Never" has one spelling, so that equality means something.
-const fn bound(span: Duration) -> Option<Duration> {
-    if span.as_secs() == u64::MAX {
-        None
-    } else {
-        Some(span)
+/// No bound; nobody waits 584 years.
+const NEVER: u64 = u64::MAX;
+
+const fn bound(nanos: u64) -> Option<Duration> {
+    match nanos {
+        NEVER => None,
+        nanos => Some(Duration::from_nanos(nanos)),
     }
 }
