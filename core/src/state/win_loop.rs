@@ -73,9 +73,10 @@ impl<M: Memory> WinLoop<M> {
 
     /// Decides once a quarter, whoever comes first.
     fn decide(&self, now: Instant, law: &WinRate) {
+        // First, as the end of the quarter is then never older.
+        let last = self.decided.load();
         let started = self.started.totals(now).total();
         let end = self.started.end().as_nanos();
-        let last = self.decided.load();
         if end == last || self.decided.compare_exchange(last, end).is_err() {
             return;
         }
