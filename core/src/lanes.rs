@@ -41,7 +41,7 @@ impl Lanes for Single {
     }
 }
 
-/// Up to `N` attempts at once: a slow one is raced by another copy.
+/// Up to `N` attempts at once, two or three: a slow one is raced by another copy.
 ///
 /// ```
 /// use steadfast_core::{Hedged, Lanes};
@@ -53,7 +53,10 @@ pub struct Hedged<const N: usize = 2>;
 
 impl<const N: usize> Lanes for Hedged<N> {
     const COUNT: usize = {
-        assert!(N > 1, "one lane alone races nothing: take `Single`");
+        assert!(
+            N == 2 || N == 3,
+            "two or three attempts of a call can race, no more and no fewer"
+        );
         N
     };
     type Each<T> = [T; N];

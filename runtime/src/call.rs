@@ -217,6 +217,8 @@ where
                     if let Some(mut place) = this.attempts.as_mut().place(lane) {
                         place.set(None);
                     }
+                    // What another one gave before is not what ended last.
+                    *this.last = None;
                     this.conduct.cut::<V, E>(lane, now);
                 }
                 Turn::Again => {}

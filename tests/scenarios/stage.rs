@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use steadfast::{
-    Backoff, Breaker, ByError, Event, EventKind, Guard, Instant, Jitter, NoRules, Outcome, Plan,
-    Policy,
+    Backoff, Breaker, ByError, Event, EventKind, Flights, Guard, Hedge, Hedged, Instant, Jitter,
+    NoListener, NoRules, Outcome, Plan, Policy, Ratio, Shared, Single,
 };
 use steadfast_testing::{Fault, Recorder, Script, Scripted, VirtualTimer, World};
 
 /// A guard on virtual time.
-pub(crate) type Virtual<C = ByError, R = NoRules, L = steadfast::NoListener> =
-    Guard<VirtualTimer, C, R, L>;
+pub(crate) type Virtual<C = ByError, R = NoRules, L = NoListener, H = Single> =
+    Guard<VirtualTimer, C, R, L, Shared, H>;
 
 /// What a scripted call ends with.
 pub(crate) type Ended<T> = Outcome<T, Scripted>;
@@ -33,6 +33,12 @@ pub(crate) const TOUCHY: Breaker = Breaker::DEFAULT
 
 /// Three attempts at once, no bounds; the library's default laws are off.
 pub(crate) const INSTANT: Policy = steadfast_testing::INSTANT;
+
+/// Races what is slower than most, and is bounded by nothing else.
+pub(crate) const RACED: Policy = INSTANT.with_hedge(Hedge::DEFAULT);
+
+/// When an attempt is raced after calls of 40 ms: the upper edge of their cell.
+pub(crate) const SLOW: Duration = Duration::from_nanos(43_515_904);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -65,17 +71,47 @@ pub(crate) fn told(heard: &Recorder) -> String {
 }
 
 /// Virtual time, a guard on it and somebody who hears its calls.
-pub(crate) struct Stage {
+pub(crate) struct Stage<H: Flights = Single> {
     pub(crate) world: World,
-    pub(crate) guard: Virtual,
+    pub(crate) guard: Virtual<ByError, NoRules, NoListener, H>,
     pub(crate) heard: Recorder,
 }
 
 impl Stage {
     #[track_caller]
     pub(crate) fn new(policy: Policy) -> Self {
+        Self::with_lanes(policy)
+    }
+}
+
+impl<const N: usize> Stage<Hedged<N>>
+where
+    Hedged<N>: Flights,
+{
+    /// A stage with several lanes, where a normal call takes 40 ms.
+    #[track_caller]
+    pub(crate) fn warm(policy: Policy) -> Self {
+        let stage = Self::with_lanes(policy);
+        stage.warm_up(20);
+        stage
+    }
+
+    /// Plays calls of 40 ms, unheard.
+    #[track_caller]
+    pub(crate) fn warm_up(&self, calls: usize) {
+        let script = self.script().delays(ms(40)).returns(0).repeats_last();
+        for _ in 0..calls {
+            assert!(self.play(&script).is_success());
+        }
+        self.heard.clear();
+    }
+}
+
+impl<H: Flights> Stage<H> {
+    #[track_caller]
+    pub(crate) fn with_lanes(policy: Policy) -> Self {
         let world = World::new();
-        let guard = guard(&world, policy);
+        let guard = Guard::try_on(world.timer(), Plan::new(policy)).expect("a policy that works");
         Self {
             world,
             guard,
@@ -123,6 +159,13 @@ impl Stage {
         let budget = self.guard.budget().expect("a budget");
         let taken: Vec<_> = std::iter::from_fn(|| budget.take(self.world.now())).collect();
         taken.len()
+    }
+
+    /// The share of the budget that is gone.
+    #[track_caller]
+    pub(crate) fn spent(&self) -> Ratio {
+        let budget = self.guard.budget().expect("a budget");
+        budget.utilization(self.world.now())
     }
 
     /// Takes every token the budget holds now.

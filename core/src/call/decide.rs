@@ -50,18 +50,17 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         };
         let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge);
         self.record(leg, now, ending, verdict, around);
-        if self.flying == 0 {
-            return self.decide(cut_by, now, around, rule);
-        }
-        if !verdict.is_ok() {
-            // The race goes on, and another copy may be due.
-            return self.arm(now);
-        }
-        if is_hedge {
+        if is_hedge && verdict.is_ok() {
             self.live.hedging().win(now);
             self.tell(EventKind::HedgeWon, self.number, now, around, |event| event);
         }
-        self.discard_others(now, around);
+        if self.flying != 0 {
+            if !verdict.is_ok() {
+                // The race goes on, and another copy may be due.
+                return self.arm(now);
+            }
+            self.discard_others(now, around);
+        }
         self.decide(cut_by, now, around, rule);
     }
 
@@ -140,7 +139,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         } else if self.ending == Ending::Cut && leg.cut_by == Bound::Ceiling {
             live.learn_cut(now, leg.bound());
         }
-        if H::COUNT > 1 {
+        if H::COUNT > 1 && !leg.is_hedge {
             live.hedging().record(now, took);
         }
     }

@@ -344,6 +344,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             token.spend();
         }
         self.limited_by = claimed.err().map(|refusal| refusal.limit());
+        if self.is_hedge {
+            self.count_hedge(now, around);
+        }
         let (own, bound) = self.own_bound(now, around);
         let give_up = own.min(self.due);
         let lane = self.lane();

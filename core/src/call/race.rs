@@ -31,7 +31,6 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// After how long another copy would start; `None` when none may.
     fn threshold(&self, now: Instant) -> Option<Duration> {
-        self.policy().hedge()?;
         if self.is_held_back
             || self.criticality.is_sheddable()
             || usize::from(self.flying) >= H::COUNT
@@ -40,7 +39,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         {
             return None;
         }
-        let threshold = self.live.hedging().threshold(now)?;
+        let threshold = self.live.hedge_threshold(now)?;
         (threshold < self.left(now)).then_some(threshold)
     }
 
@@ -57,12 +56,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
-        let after = self.newest_ran(now);
-        let next = self.next_number();
         if !self.live.hedging().is_worth_it(now) {
             self.hold_back();
-            let kind = EventKind::HedgeSuppressed;
-            return self.tell(kind, next, now, around, |event| event.with_delay(after));
+            let (kind, after) = (EventKind::HedgeSuppressed, self.newest_ran(now));
+            return self.tell(kind, self.next_number(), now, around, |event| {
+                event.with_verdict(Verdict::OK).with_delay(after)
+            });
         }
         let live = self.live;
         if let Some(budget) = live.budget() {
@@ -74,8 +73,8 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let permit = match live.breaker() {
             Some(_) if !self.is_breaker_closed(now) => return self.hold_back(),
             Some(breaker) => match breaker.admit(now) {
-                Ok(permit) => Some(permit),
-                Err(_) => return self.hold_back(),
+                Ok(permit) if !permit.is_probe() => Some(permit),
+                _ => return self.hold_back(),
             },
             None => None,
         };
@@ -90,9 +89,18 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         self.is_hedge = true;
         self.phase = Phase::Setup;
-        live.hedging().start(now);
-        self.tell(EventKind::HedgeStarted, next, now, around, |event| {
-            event.with_delay(after)
+    }
+
+    /// The hooks let the copy start.
+    pub(super) fn count_hedge<L: Listener, S>(
+        &self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        self.live.hedging().start(now);
+        let (kind, after) = (EventKind::HedgeStarted, self.newest_ran(now));
+        self.tell(kind, self.next_number(), now, around, |event| {
+            event.with_verdict(Verdict::OK).with_delay(after)
         });
     }
 
@@ -137,6 +145,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             let lost = leg.take();
             self.flying = self.flying.saturating_sub(1);
             let ran = now.saturating_since(lost.started);
+            if !lost.is_hedge && !self.is_saturated {
+                self.live.hedging().record(now, ran);
+            }
             let start = lost.started.saturating_since(self.started);
             let (discarded, verdict) = (Ending::Discarded, Verdict::OK);
             self.journal

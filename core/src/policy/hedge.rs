@@ -10,9 +10,9 @@ use crate::math::ratio::Ratio;
 /// and the first accepted result wins. How many may fly at once is the guard's
 /// type to say: `HedgedGuard` has two lanes unless told otherwise.
 ///
-/// The estimate takes in every attempt that ended, failures and cuts too, but not
-/// those that lost a race. When everything becomes slower it rises, and nothing
-/// is hedged: a second copy would not help.
+/// The estimate takes in how long each attempt ran, failures, cuts and those that
+/// lost a race too, but not the copies. When everything becomes slower it rises,
+/// and nothing is hedged: a second copy would not help.
 ///
 /// ```
 /// use steadfast_core::{Hedge, Policy, Ratio, WinRate};

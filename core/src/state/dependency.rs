@@ -163,23 +163,37 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
         let law = self.policy.attempt_ceiling()?;
-        self.estimates.ceiling(now, &law, self.armed(now))
+        self.estimates.ceiling(now, &law, self.hedge_threshold(now))
     }
 
     /// Counts an attempt that the ceiling cut, which was at `bound` when the
     /// attempt began.
     pub(crate) fn learn_cut(&self, now: Instant, bound: Duration) {
         if let Some(law) = self.policy.attempt_ceiling() {
-            self.estimates.learn_cut(now, bound, &law, self.armed(now));
+            self.estimates
+                .learn_cut(now, bound, &law, self.hedge_threshold(now));
         }
     }
 
-    /// After how long a hedge is armed.
-    fn armed(&self, now: Instant) -> Option<Duration> {
-        match self.policy.hedge() {
-            Some(_) if H::COUNT > 1 => self.hedging.threshold(now),
-            _ => None,
+    /// Returns after how long another copy may race an attempt; `None` while too
+    /// little is known, or the policy does not ask.
+    ///
+    /// No later than the attempt would be cut if there were no hedge. For when
+    /// more than a few attempts hang, the wait that their quantile speaks of has
+    /// no end.
+    #[must_use]
+    pub fn hedge_threshold(&self, now: Instant) -> Option<Duration> {
+        let hedge = self.policy.hedge()?;
+        if H::COUNT < 2 {
+            return None;
         }
+        let slow = self.hedging.threshold(now)?;
+        let ceiling = self.policy.attempt_ceiling();
+        let cut = ceiling.and_then(|law| self.estimates.ceiling(now, &law, None));
+        Some(match cut {
+            Some(cut) => slow.min(cut.max(hedge.minimum_delay())),
+            None => slow,
+        })
     }
 
     /// Returns what is measured right now.
@@ -192,10 +206,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 let normal = self.estimates.normal(now)?;
                 Some(backoff.measured(normal).transient_base())
             }),
-            hedge_threshold: self
-                .policy
-                .hedge()
-                .and_then(|_| self.hedging.threshold(now)),
+            hedge_threshold: self.hedge_threshold(now),
             successes: (M::Profile::MEASURES && self.policy.is_learning())
                 .then(|| self.estimates.samples(now)),
             attempts: (M::Profile::MEASURES && H::COUNT > 1 && self.policy.hedge().is_some())

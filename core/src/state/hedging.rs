@@ -12,6 +12,14 @@ use crate::time::Instant;
 
 /// What a guard has learnt about racing slow attempts.
 ///
+/// **Only attempts that race nobody are samples**, each with how long it ran, be
+/// it to its end or until it lost. So the share that outlives the threshold is
+/// what the quantile says, and with it the extra load. To leave losers out, the
+/// slowest of all, and take the copies that beat them in, would lower the
+/// threshold by its own doing: with a long tail a p95 makes 10 % of copies, and a
+/// p99 makes 3 %. The price: a tail that became longer is seen only as far as
+/// it was let run, so the threshold climbs to it in steps.
+///
 /// ```
 /// use core::time::Duration;
 /// use steadfast_core::{Hedge, Hedging, Instant};
@@ -45,7 +53,7 @@ impl<M: Memory> Hedging<M> {
         }
     }
 
-    /// Counts an attempt that has ended, whatever came of it.
+    /// Counts an attempt that raced nobody: how long it ran, whatever came of it.
     pub fn record(&self, now: Instant, took: Duration) {
         self.attempts.record(now, took);
     }
