@@ -1,15 +1,17 @@
 //! No path of a call allocates.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::io;
 use std::time::Duration;
 
 use allocation_counter::measure;
-use steadfast::tokio::Guard;
+use steadfast::tokio::{Guard, HedgedGuard};
 use steadfast::{
     AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
-    Criticality, Instant, Limited, Policy, Queue, Rate, RateLimit, Reservation, Throttle, Verdict,
+    Criticality, Hedge, Instant, Limited, Policy, Queue, Rate, RateLimit, Reservation, Throttle,
+    Verdict,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -101,6 +103,28 @@ fn retries_allocate_nothing() {
 fn waiting_before_a_retry_allocates_nothing() {
     static GUARD: Guard<AnyError> = Guard::classified(POLICY, AnyError);
     assert_eq!(on_tokio(|| GUARD.call(third_time_lucky)), 0);
+}
+
+#[test]
+fn a_race_allocates_nothing() {
+    static GUARD: HedgedGuard = HedgedGuard::new(POLICY.with_hedge(Hedge::DEFAULT));
+    let (runtime, copies) = (paused(), Cell::new(0));
+    let race = || async {
+        let copies = &copies;
+        let slow = |attempt: Attempt| async move {
+            let is_copy = attempt.number() > 1;
+            copies.set(copies.get() + u32::from(is_copy));
+            let span = if is_copy { 5 } else { 500 };
+            tokio::time::sleep(Duration::from_millis(span)).await;
+            io::Result::Ok(span)
+        };
+        assert_eq!(GUARD.call(slow).await.ok(), Some(5));
+    };
+    for _ in 0..100 {
+        runtime.block_on(GUARD.call(|_| sleeps())).expect("a value");
+    }
+    let allocated = allocations(|| runtime.block_on(race()));
+    assert_eq!((allocated, copies.get()), (0, 2));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 
-use steadfast::tokio::{Guard, Tokio};
-use steadfast::{Breaker, CallError, Event, Policy, Timer, Verdict};
+use steadfast::tokio::{Guard, HedgedGuard, Tokio};
+use steadfast::{
+    Breaker, ByError, CallError, Event, Hedge, NoListener, NoRules, Policy, Timer, Verdict,
+};
 
 static GUARD: Guard = Guard::new(Policy::DEFAULT.with_breaker(Breaker::DEFAULT));
 
@@ -41,6 +43,27 @@ fn a_call_holds_its_operation_once() {
         "the operation grew by {growth} bytes, the call by {}",
         large - small
     );
+}
+
+// Another lane is one more operation and its bookkeeping, nothing twice.
+#[test]
+fn a_race_is_room_for_two_operations() {
+    const POLICY: Policy = Policy::DEFAULT
+        .with_breaker(Breaker::DEFAULT)
+        .with_hedge(Hedge::DEFAULT);
+    static RACES: HedgedGuard = HedgedGuard::new(POLICY);
+    static THREE: HedgedGuard<ByError, NoRules, NoListener, 3> = HedgedGuard::new(POLICY);
+    let operation = size_of_val(&kibibyte());
+    let one = size_of_val(&GUARD.call(|_| kibibyte()));
+    let two = size_of_val(&RACES.call(|_| kibibyte()));
+    let three = size_of_val(&THREE.call(|_| kibibyte()));
+    println!(
+        "a call takes {one} bytes, a race of two {two}, of three {three}; the operation {operation}"
+    );
+    for more in [two - one, three - two] {
+        let leg = more - operation;
+        assert!(leg <= 96, "{leg} bytes for a lane");
+    }
 }
 
 #[test]
