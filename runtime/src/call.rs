@@ -22,6 +22,17 @@ use crate::timer::Timer;
 /// in a row come from an operation that never suspends.
 const TURNS: u32 = 32;
 
+/// What a poll begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The machine is to be asked.
+    Asking,
+    /// The machine has said until when to wait.
+    Waiting,
+    /// It has ended; polled once more, against all custom, it has nothing to say.
+    Over,
+}
+
 pin_project! {
     /// The future of one guarded call, and the builder of what belongs to it.
     ///
@@ -44,8 +55,7 @@ pin_project! {
         sleep: Option<T::Sleep>,
         // What `sleep` is armed for; `ZERO` is nothing.
         armed: Instant,
-        // What the machine last said to wait for; `ZERO` is nothing.
-        waiting: Instant,
+        stage: Stage,
         last: Option<Fut::Output>,
         operation: F,
         conduct: Conduct<'g, T, M, C, R, L, J, H>,
@@ -65,7 +75,7 @@ where
             attempts: H::Places::new(),
             sleep: None,
             armed: Instant::ZERO,
-            waiting: Instant::ZERO,
+            stage: Stage::Asking,
             last: None,
             operation,
             conduct,
@@ -81,7 +91,7 @@ where
             attempts: self.attempts,
             sleep: self.sleep,
             armed: self.armed,
-            waiting: self.waiting,
+            stage: self.stage,
             last: self.last,
             operation: self.operation,
             conduct: change(self.conduct),
@@ -166,7 +176,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let mut now = if *this.waiting == Instant::ZERO {
+        let mut now = if *this.stage == Stage::Asking {
             this.conduct.timer.now()
         } else {
             Instant::ZERO
@@ -174,25 +184,25 @@ where
         let mut turns = 0;
         while turns < TURNS {
             // While an attempt runs, a poll reads no clock and asks nobody.
-            let turn = if *this.waiting == Instant::ZERO {
-                this.conduct.next(&mut now, this.last)
-            } else {
-                Turn::Wait(*this.waiting)
+            let turn = match *this.stage {
+                Stage::Asking => this.conduct.next(&mut now, this.last),
+                Stage::Waiting => Turn::Wait(this.conduct.machine.wake()),
+                Stage::Over => return Poll::Pending,
             };
             match turn {
-                Turn::Run(attempt, lane, until) => {
+                Turn::Run(attempt, lane, _) => {
                     let operation = &mut *this.operation;
                     if let Some(mut place) = this.attempts.as_mut().place(lane) {
                         place.set(Some(operation(attempt)));
                     }
-                    *this.waiting = until;
+                    *this.stage = Stage::Waiting;
                     // Not a turn of its own: what is started is also polled.
                     continue;
                 }
                 Turn::Wait(at) => {
-                    *this.waiting = at;
+                    *this.stage = Stage::Waiting;
                     if let Some((lane, outcome)) = first_ready(this.attempts.as_mut(), cx) {
-                        *this.waiting = Instant::ZERO;
+                        *this.stage = Stage::Asking;
                         this.conduct.judge(lane, &mut now, outcome, this.last);
                     } else {
                         if at == Instant::MAX {
@@ -209,7 +219,7 @@ where
                         }
                         // The clock decides whether it is due, not the timer.
                         *this.armed = Instant::ZERO;
-                        *this.waiting = Instant::ZERO;
+                        *this.stage = Stage::Asking;
                         now = this.conduct.timer.now();
                     }
                 }
@@ -226,8 +236,7 @@ where
                     // Whoever lost a race is dropped before the caller goes on.
                     this.attempts.clear();
                     this.sleep.set(None);
-                    // Polled once more, against all custom, it has nothing to say.
-                    *this.waiting = Instant::MAX;
+                    *this.stage = Stage::Over;
                     let last = this.last.take();
                     return Poll::Ready(this.conduct.conclude(now, last));
                 }

@@ -74,7 +74,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     ) {
         let took = now.saturating_since(leg.started);
         self.number = self.number.saturating_add(1);
-        self.last = verdict;
+        self.set_verdict(verdict);
         self.ending = ending;
         self.has_waited = false;
         let start = leg.started.saturating_since(self.started);
@@ -113,7 +113,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) {
         if let Some(ticket) = leg.ticket.take() {
-            ticket.settle(self.last);
+            ticket.settle(self.verdict());
         }
         if let Some(slot) = leg.slot.take()
             && let Some(limit) = slot.settle(now, took)
@@ -127,11 +127,11 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Lets the estimates know how long it took, unless it tells nothing about the
     /// dependency.
     fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
-        if self.ending == Ending::Refused || self.last.is_self_imposed() || self.is_saturated {
+        if self.ending == Ending::Refused || self.verdict().is_self_imposed() || self.is_saturated {
             return;
         }
         let (live, policy) = (self.live, self.policy());
-        if self.last.is_ok() {
+        if self.verdict().is_ok() {
             if policy.is_learning() {
                 let law = policy.attempt_ceiling();
                 live.estimates().learn_success(now, took, law.as_ref());
@@ -151,7 +151,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
         rule: impl FnOnce(&Retry<'_>) -> Duration,
     ) {
-        match self.last.kind() {
+        match self.verdict().kind() {
             Kind::Ok => {
                 // What a law that only observes would have refused pays nothing in.
                 if let Some(budget) = self.live.budget()
@@ -182,10 +182,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let live = self.live;
         let draw = live.draw(&around.seed);
         let backoff = self.backoff(next, now, around);
-        let Some(delay) = backoff.delay(next, self.last, draw) else {
+        let Some(delay) = backoff.delay(next, self.verdict(), draw) else {
             return self.refuse_long_hint(now, around);
         };
-        if !self.last.is_self_imposed()
+        if !self.verdict().is_self_imposed()
             && let Some(budget) = live.budget()
         {
             let token = if self.criticality.is_sheddable() {
@@ -199,12 +199,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                         self.is_spared = true;
                         self.tell_spared(Reason::BudgetExhausted, now, around);
                     }
-                    self.token = Some(token);
+                    self.charge = token.into_charge();
                 }
                 None => return self.refuse_for_budget(now, left, around),
             }
         }
-        let retry = Retry::new(next, self.last, &backoff, delay);
+        let retry = Retry::new(next, self.verdict(), &backoff, delay);
         let delay = self.at_least_the_hint(rule(&retry));
         if self.due < Instant::MAX && delay >= left {
             return self.miss_deadline(self.number, now, around);
@@ -225,7 +225,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) -> Backoff {
         let backoff = *self.policy().backoff();
-        if backoff.measured_base().is_none() || self.last.kind() == Kind::Throttled {
+        if backoff.measured_base().is_none() || self.verdict().kind() == Kind::Throttled {
             return backoff;
         }
         let Some(normal) = self.live.estimates().normal(now) else {
@@ -258,7 +258,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// less would be a call it has refused beforehand.
     fn refuse_long_hint<L: Listener, S>(&mut self, now: Instant, around: &Surroundings<'_, L, S>) {
         self.finish(Reason::Throttled);
-        let hint = self.last.pushback().unwrap_or(Duration::ZERO);
+        let hint = self.verdict().pushback().unwrap_or(Duration::ZERO);
         self.tell(EventKind::NotRetried, self.number, now, around, |event| {
             event.with_reason(Reason::Throttled).with_delay(hint)
         });
@@ -284,7 +284,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// A rule of the user's may wait longer than the dependency asked for, not
     /// shorter; a policy without waits ignores hints altogether.
     fn at_least_the_hint(&self, delay: Duration) -> Duration {
-        match self.last.pushback() {
+        match self.verdict().pushback() {
             Some(hint) if self.policy().backoff().maximum() > Duration::ZERO => delay.max(hint),
             _ => delay,
         }

@@ -18,9 +18,9 @@ use crate::policy::policy::Policy;
 use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::state::dependency::Dependency;
-use crate::state::retry_budget::Token;
+use crate::state::retry_budget::Charge;
 use crate::time::Instant;
-use crate::verdict::Verdict;
+use crate::verdict::{Code, Verdict};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +81,12 @@ pub struct Surroundings<'a, L, S> {
 pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) live: &'g Dependency<M, H>,
     pub(super) legs: H::Each<Leg<'g, M>>,
-    pub(super) token: Option<Token<'g, M>>,
+    pub(super) charge: Option<Charge<'g, M>>,
     pub(super) started: Instant,
     /// The deadline; before the start, the span it will lie ahead.
     pub(super) due: Instant,
     /// The end of whatever the phase waits for.
     pub(super) wake: Instant,
-    /// When a slow attempt is raced; never, if it is `MAX`.
-    pub(super) hedge_at: Instant,
     pub(super) attempts: u32,
     /// How many attempts have ended.
     pub(super) number: u32,
@@ -96,7 +94,9 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) flying: u8,
     /// Of the attempt that is about to start, or started or ended last.
     pub(super) lane: u8,
-    pub(super) last: Verdict,
+    /// The verdict on the last attempt, taken apart: whole it is a word larger.
+    pushback: u64,
+    code: Code,
     pub(super) ending: Ending,
     pub(super) phase: Phase,
     /// What is about to start races another one.
@@ -145,16 +145,16 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         Self {
             live,
             legs: H::each(|_| Leg::IDLE),
-            token: None,
+            charge: None,
             started: Instant::ZERO,
             due: policy.deadline_from(Instant::ZERO),
             wake: Instant::ZERO,
-            hedge_at: Instant::MAX,
             attempts: policy.attempts(),
             number: 0,
             flying: 0,
             lane: 0,
-            last: Verdict::OK,
+            pushback: Verdict::OK.parts().0,
+            code: Verdict::OK.parts().1,
             ending: Ending::Refused,
             phase: Phase::Fresh,
             is_hedge: false,
@@ -302,7 +302,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
-        let attempt = Attempt::new(self.next_number(), self.last);
+        let attempt = Attempt::new(self.next_number(), self.verdict());
         if self.due == Instant::MAX {
             attempt
         } else {
@@ -338,10 +338,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             self.claim(self.lane(), now, around)
         };
         // The retry happens: its token is spent for good. Else it goes back.
-        if let Some(token) = self.token.take()
+        if let Some(charge) = self.charge.take()
             && claimed.is_ok()
         {
-            token.spend();
+            charge.spend();
         }
         self.limited_by = claimed.err().map(|refusal| refusal.limit());
         if self.is_hedge {
@@ -437,7 +437,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             reason,
             attempts: self.number,
             elapsed: now.saturating_since(self.started),
-            verdict: self.last,
+            verdict: self.verdict(),
             ending: self.ending,
             deadline: (self.due != Instant::MAX).then(|| self.due.saturating_since(self.started)),
             cut_after: match self.legs.as_ref().get(self.lane()) {
@@ -458,7 +458,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 Reason::Succeeded | Reason::Permanent | Reason::Setup => None,
                 _ if self.has_waited => None,
                 // What the dependency asked for and this call did not wait for.
-                _ => self.last.pushback(),
+                _ => self.verdict().pushback(),
             },
             refused_in: self.refused_in,
             limited_by: self.limited_by,
@@ -472,16 +472,16 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         Machine {
             live: self.live,
             legs: self.legs,
-            token: self.token,
+            charge: self.charge,
             started: self.started,
             due: self.due,
             wake: self.wake,
-            hedge_at: self.hedge_at,
             attempts: self.attempts,
             number: self.number,
             flying: self.flying,
             lane: self.lane,
-            last: self.last,
+            pushback: self.pushback,
+            code: self.code,
             ending: self.ending,
             phase: self.phase,
             is_hedge: self.is_hedge,
@@ -511,6 +511,15 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         }
     }
 
+    /// The verdict on the last attempt; Ok before the first.
+    pub(super) const fn verdict(&self) -> Verdict {
+        Verdict::from_parts(self.pushback, self.code)
+    }
+
+    pub(super) const fn set_verdict(&mut self, verdict: Verdict) {
+        (self.pushback, self.code) = verdict.parts();
+    }
+
     pub(super) const fn next_number(&self) -> u32 {
         self.number
             .saturating_add(self.flying as u32)
@@ -529,7 +538,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             leg.clear();
         }
         self.flying = 0;
-        self.token = None;
+        self.charge = None;
         self.phase = Phase::Over(reason);
     }
 
@@ -558,7 +567,7 @@ impl<M: Memory, J, H: Lanes> fmt::Debug for Machine<'_, M, J, H> {
             .field("phase", &self.phase)
             .field("attempts", &self.number)
             .field("flying", &self.flying)
-            .field("last", &self.last)
+            .field("last", &Verdict::from_parts(self.pushback, self.code))
             .field("wake", &self.wake)
             .finish_non_exhaustive()
     }

@@ -15,13 +15,12 @@ use crate::verdict::Verdict;
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Sets what an attempt in flight is waited for: its end, and when to race it.
     pub(super) fn arm(&mut self, now: Instant) {
-        self.hedge_at = Instant::MAX;
+        self.wake = Instant::MAX;
         if H::COUNT > 1
             && let Some(threshold) = self.threshold(now)
         {
-            self.hedge_at = now.saturating_add(threshold);
+            self.wake = now.saturating_add(threshold);
         }
-        self.wake = self.hedge_at;
         for leg in self.legs.as_ref() {
             if leg.is_flying() {
                 self.wake = self.wake.min(leg.give_up);
@@ -65,10 +64,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         let live = self.live;
         if let Some(budget) = live.budget() {
-            self.token = budget.take_for_hedge(now);
-            if self.token.is_none() {
+            let Some(token) = budget.take_for_hedge(now) else {
                 return self.hold_back();
-            }
+            };
+            self.charge = token.into_charge();
         }
         let permit = match live.breaker() {
             Some(_) if !self.is_breaker_closed(now) => return self.hold_back(),
@@ -113,10 +112,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// Starts no further copy in this round, and gives back what one would need.
     pub(super) fn hold_back(&mut self) {
-        self.token = None;
+        self.charge = None;
         self.is_held_back = true;
         self.phase = Phase::Flying;
-        self.hedge_at = Instant::MAX;
         self.wake = Instant::MAX;
         for leg in self.legs.as_mut() {
             if leg.is_flying() {

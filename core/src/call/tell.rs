@@ -43,7 +43,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             return;
         }
         let mut event = Event::new(kind, number)
-            .with_verdict(self.last)
+            .with_verdict(self.verdict())
             .with_duration(now.saturating_since(self.started));
         if let Some(name) = self.policy().name() {
             event = event.with_policy(name);

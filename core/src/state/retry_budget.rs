@@ -187,8 +187,7 @@ impl<M: Memory> RetryBudget<M> {
         let is_funded = !self.law.is_limited() || self.fund(reserve, spares, now);
         // Lazily: a token made and dropped would fill the bucket.
         (is_funded || self.is_observing()).then(|| Token {
-            budget: self,
-            is_observed: !is_funded,
+            charge: is_funded.then(|| Charge(self)),
         })
     }
 
@@ -227,29 +226,47 @@ impl<M: Memory> RetryBudget<M> {
 #[derive(Debug)]
 #[must_use = "a token that is dropped is given back"]
 pub struct Token<'b, M: Memory = Shared> {
-    budget: &'b RetryBudget<M>,
-    is_observed: bool,
+    /// None when it was refused, had the budget not only observed.
+    charge: Option<Charge<'b, M>>,
 }
 
-impl<M: Memory> Token<'_, M> {
+impl<'b, M: Memory> Token<'b, M> {
     /// Tells whether it was refused, had the budget not only observed.
     ///
     /// Such a token costs nothing, and nothing is given back.
     #[must_use]
     pub const fn is_observed(&self) -> bool {
-        self.is_observed
+        self.charge.is_none()
     }
 
     /// Keeps the token spent: the retry happens.
     pub fn spend(self) {
+        if let Some(charge) = self.charge {
+            charge.spend();
+        }
+    }
+
+    /// Returns what it costs, if it does.
+    pub(crate) fn into_charge(self) -> Option<Charge<'b, M>> {
+        self.charge
+    }
+}
+
+/// What a token costs; dropping it gives that back. One word, so that a call can
+/// hold it.
+#[derive(Debug)]
+pub(crate) struct Charge<'b, M: Memory>(&'b RetryBudget<M>);
+
+impl<M: Memory> Charge<'_, M> {
+    pub(crate) fn spend(self) {
         core::mem::forget(self);
     }
 }
 
-impl<M: Memory> Drop for Token<'_, M> {
+impl<M: Memory> Drop for Charge<'_, M> {
     fn drop(&mut self) {
-        if self.budget.law.is_limited() && !self.is_observed {
-            self.budget.bucket.give_back();
+        if self.0.law.is_limited() {
+            self.0.bucket.give_back();
         }
     }
 }
