@@ -10,9 +10,9 @@ pub use steadfast_core::{
     Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited, Listener, Local, LogEntry,
     Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome, Parts, Permit,
     Policy, PolicyError, Problem, Problems, ProblemsIter, Profile, QueueReading, Rate, RateLimit,
-    Ratio, Reason, Refusal, RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules,
-    Saturation, Server, Shared, Single, Slot, Throttle, Ticket, Token, Transition, Unmeasured,
-    Verdict, Warning, WinRate, Word, random,
+    Ratio, Reason, Recovery, Refusal, RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules,
+    Saturation, Server, Shared, Single, Slot, SlowTrip, Throttle, Ticket, Token, Transition,
+    Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,

@@ -12,6 +12,8 @@ pub enum BreakerState {
     Open,
     /// Lets a few probes through to see whether the dependency is back.
     HalfOpen,
+    /// Lets a growing share through: the dependency has just come back.
+    Recovering,
     /// Refuses until it is reset: an operator said so.
     Isolated,
     /// Lets everything through and does not watch: an operator said so.
@@ -20,10 +22,11 @@ pub enum BreakerState {
 
 impl BreakerState {
     /// Every state.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Closed,
         Self::Open,
         Self::HalfOpen,
+        Self::Recovering,
         Self::Isolated,
         Self::Disabled,
     ];
@@ -35,6 +38,7 @@ impl BreakerState {
             Self::Closed => "closed",
             Self::Open => "open",
             Self::HalfOpen => "half-open",
+            Self::Recovering => "recovering",
             Self::Isolated => "isolated",
             Self::Disabled => "disabled",
         }

@@ -152,6 +152,11 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
         octaves.fold(0, u64::saturating_add)
     }
 
+    /// Tells whether a latency is of the last cell, which holds all above, too.
+    pub(crate) fn is_last(latency: Latency) -> bool {
+        latency == Self::at(P::Cells::<M>::WIDTH.saturating_sub(1))
+    }
+
     /// Forgets everything.
     ///
     /// A [`Quantile`] keeps its answer until it is told to forget it.
@@ -337,9 +342,13 @@ impl<M: Memory, P: Profile> LatencyWindow<M, P> {
             left = left.saturating_sub(count);
             place = place.saturating_add(1);
         }
+        (Some(Self::at(place)), samples)
+    }
+
+    /// Returns the latency of the cell at a place in a slice.
+    fn at(place: usize) -> Latency {
         let cell = usize::from(P::FIRST).saturating_add(place);
-        let latency = Latency::of_cell(u8::try_from(cell).unwrap_or(u8::MAX));
-        (Some(latency), samples)
+        Latency::of_cell(u8::try_from(cell).unwrap_or(u8::MAX))
     }
 }
 

@@ -1,11 +1,14 @@
 //! The settings of a circuit breaker.
 
+mod relative;
+
 use core::time::Duration;
 
 use super::backoff::Jitter;
+use super::recovery::Recovery;
+use super::slow_trip::SlowTrip;
 use crate::math::ratio::Ratio;
 use crate::math::significance::RelativeTrip;
-use crate::time::nanos;
 
 /// When a circuit breaker opens, for how long, and how it closes again.
 ///
@@ -33,7 +36,11 @@ pub struct Breaker {
     /// How long the baseline is; without it, as long as the window asks for.
     baseline: Option<Duration>,
     slow_call: Option<Duration>,
+    relative_slow_calls: Option<SlowTrip>,
+    /// How long the window of latencies is; without it, as the other one.
+    slow_baseline: Option<Duration>,
     slow_ratio: Ratio,
+    adaptive: bool,
     minimum_calls: u32,
     window: Duration,
     first_break: Duration,
@@ -41,20 +48,23 @@ pub struct Breaker {
     jitter: Jitter,
     probes: u32,
     probe_successes: u32,
+    recovery: Option<Recovery>,
 }
 
 impl Breaker {
-    /// Opens after five failed attempts in a row, or at five times the normal
-    /// share of failures, for 15 s growing to 2 min.
+    /// Opens after five failed attempts in a row, at five times the normal share
+    /// of failures, or when half of the attempts succeed after three times the
+    /// normal latency, for 15 s growing to 2 min.
     ///
     /// Five in a row are rare by chance and come within five attempts of an
     /// outage, which are two calls of three attempts, however little traffic
     /// there is. Given traffic, [`RelativeTrip::DEFAULT`] finds what fails in
-    /// part: it measures by the five minutes before, so that it needs no number
-    /// of anybody's own; ratios that do are off. 15 s let a restart finish;
-    /// doubling to 2 min keeps a long outage cheap. Equal jitter keeps a fleet
-    /// from probing in step. Two successes in a row, one probe at a time, tell
-    /// recovery from luck.
+    /// part and [`SlowTrip::DEFAULT`] what is slow: they measure by the last five
+    /// minutes, so that they need no number of anybody's own; ratios and
+    /// thresholds that do are off. 15 s let a restart finish; doubling to 2 min
+    /// keeps a long outage cheap. Equal jitter keeps a fleet from probing in
+    /// step. Two successes in a row, one probe at a time, tell recovery from
+    /// luck. A ramp refuses calls in health, so it is off until asked for.
     pub const DEFAULT: Self = Self {
         consecutive_failures: 5,
         failure_ratio: None,
@@ -62,7 +72,10 @@ impl Breaker {
         relative_failures: Some(RelativeTrip::DEFAULT.with_minimum(0, 100)),
         baseline: None,
         slow_call: None,
+        relative_slow_calls: Some(SlowTrip::DEFAULT),
+        slow_baseline: None,
         slow_ratio: Ratio::percent(50),
+        adaptive: true,
         minimum_calls: 20,
         window: Duration::from_secs(30),
         first_break: Duration::from_secs(15),
@@ -70,6 +83,7 @@ impl Breaker {
         jitter: Jitter::Equal,
         probes: 1,
         probe_successes: 2,
+        recovery: None,
     };
 
     /// The defaults, with chance taken for a relative rise of failures, too.
@@ -107,49 +121,24 @@ impl Breaker {
         }
     }
 
-    /// Returns the settings with a law of failures measured by what is normal.
-    ///
-    /// Normal is what the attempts of the `baseline` before the window showed.
-    /// It has to be at least twice as long as the window times the multiple, or
-    /// a slow rise would become normal before it opens. Where the law and
-    /// [`Breaker::with_window`] ask for different minima of recent attempts, the
-    /// larger one counts.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use steadfast_core::{Breaker, Ratio, RelativeTrip};
-    ///
-    /// const CAUTIOUS: Breaker = Breaker::DEFAULT.with_relative_failures(
-    ///     RelativeTrip::DEFAULT.with_multiple(Ratio::times(10)),
-    ///     Duration::from_secs(600),
-    /// );
-    /// assert!(CAUTIOUS.validate().is_ok());
-    /// ```
-    #[must_use]
-    pub const fn with_relative_failures(self, law: RelativeTrip, baseline: Duration) -> Self {
-        Self {
-            relative_failures: Some(law),
-            baseline: Some(baseline),
-            ..self
-        }
-    }
-
-    /// Returns the settings with failures not measured by what is normal.
-    #[must_use]
-    pub const fn without_relative_failures(self) -> Self {
-        Self {
-            relative_failures: None,
-            baseline: None,
-            ..self
-        }
-    }
-
     /// Returns the settings with slow successes counted: slow from `threshold`
     /// on, opening when `ratio` of the attempts in the window are slow.
+    ///
+    /// Where what is normal asks for a shorter threshold, that one counts, see
+    /// [`Breaker::with_relative_slow_calls`].
     #[must_use]
     pub const fn with_slow_calls(self, threshold: Duration, ratio: Ratio) -> Self {
         Self {
             slow_call: Some(threshold),
+            slow_ratio: ratio,
+            ..self
+        }
+    }
+
+    /// Returns the settings with another share of slow attempts that opens.
+    #[must_use]
+    pub const fn with_slow_ratio(self, ratio: Ratio) -> Self {
+        Self {
             slow_ratio: ratio,
             ..self
         }
@@ -194,6 +183,27 @@ impl Breaker {
         }
     }
 
+    /// Returns the settings with a ramp after each break.
+    ///
+    /// Enough successful probes then begin the ramp, which is told as closing.
+    /// The break grows on until the ramp is over.
+    #[must_use]
+    pub const fn with_recovery(self, recovery: Recovery) -> Self {
+        Self {
+            recovery: Some(recovery),
+            ..self
+        }
+    }
+
+    /// Returns the settings without a ramp: probes that succeed close at once.
+    #[must_use]
+    pub const fn without_recovery(self) -> Self {
+        Self {
+            recovery: None,
+            ..self
+        }
+    }
+
     /// Returns how many failed attempts in a row open.
     #[must_use]
     pub const fn consecutive_failures(&self) -> u32 {
@@ -206,57 +216,7 @@ impl Breaker {
         self.failure_ratio
     }
 
-    /// Returns when failures are too many by what is normal, if that counts.
-    ///
-    /// Its minimum of recent attempts is at least
-    /// [`Breaker::minimum_calls`].
-    #[must_use]
-    pub const fn relative_failures(&self) -> Option<RelativeTrip> {
-        match (self.relative_failures, self.baseline()) {
-            (Some(law), Some(_)) => {
-                let (own, least) = (law.minimum_calls(), self.minimum_calls);
-                let calls = if own > least { own } else { least };
-                Some(law.with_minimum(calls, law.minimum_baseline()))
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns how long the baseline is before the window, if there is one.
-    ///
-    /// Unless chosen, 5 min, or as long as a longer window asks for: twice the
-    /// window times the multiple, and a second. Where that is above an hour,
-    /// nothing is measured by what is normal.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use steadfast_core::Breaker;
-    ///
-    /// let baseline = |window| {
-    ///     let breaker = Breaker::DEFAULT.with_window(Duration::from_secs(window), 20);
-    ///     breaker.baseline().map(|span| span.as_secs())
-    /// };
-    /// assert_eq!([30, 60, 420].map(baseline), [Some(300), Some(601), None]);
-    /// ```
-    #[must_use]
-    pub const fn baseline(&self) -> Option<Duration> {
-        let Some(law) = self.relative_failures else {
-            return None;
-        };
-        if self.baseline.is_some() {
-            return self.baseline;
-        }
-        let needed = law.multiple().of(nanos(self.window).saturating_mul(2));
-        if needed <= nanos(USUAL_BASELINE) {
-            Some(USUAL_BASELINE)
-        } else if needed <= nanos(LONGEST_BASELINE) {
-            Some(Duration::from_nanos(needed).saturating_add(Duration::from_secs(1)))
-        } else {
-            None
-        }
-    }
-
-    /// Returns from when on a success is slow, if that counts.
+    /// Returns from when on a success is slow whatever is normal, if that counts.
     #[must_use]
     pub const fn slow_call(&self) -> Option<Duration> {
         self.slow_call
@@ -310,6 +270,12 @@ impl Breaker {
         self.probe_successes
     }
 
+    /// Returns the ramp after a break, if there is one.
+    #[must_use]
+    pub const fn recovery(&self) -> Option<Recovery> {
+        self.recovery
+    }
+
     /// Returns the break of the `opens`th opening in a row, before jitter.
     ///
     /// ```
@@ -354,7 +320,10 @@ impl PartialEq for Breaker {
             relative_failures: _,
             baseline: _,
             slow_call,
+            relative_slow_calls: _,
+            slow_baseline: _,
             slow_ratio,
+            adaptive: _,
             minimum_calls,
             window,
             first_break,
@@ -362,12 +331,16 @@ impl PartialEq for Breaker {
             jitter,
             probes,
             probe_successes,
+            recovery,
         } = *self;
         consecutive_failures == other.consecutive_failures
             && failure_ratio == other.failure_ratio
             && self.relative_failures() == other.relative_failures()
             && self.baseline() == other.baseline()
             && slow_call == other.slow_call
+            && self.relative_slow_calls() == other.relative_slow_calls()
+            && self.slow_baseline() == other.slow_baseline()
+            && self.contradictions() == other.contradictions()
             && slow_ratio == other.slow_ratio
             && minimum_calls == other.minimum_calls
             && window == other.window
@@ -376,16 +349,11 @@ impl PartialEq for Breaker {
             && jitter == other.jitter
             && probes == other.probes
             && probe_successes == other.probe_successes
+            && recovery == other.recovery
     }
 }
 
 impl Eq for Breaker {}
-
-/// Long enough to know a share of 1 % from one call a second, short enough to
-/// follow the hours of a day.
-const USUAL_BASELINE: Duration = Duration::from_secs(300);
-/// What is longer ago says nothing about now.
-const LONGEST_BASELINE: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]
 mod tests;

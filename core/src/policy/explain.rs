@@ -372,18 +372,21 @@ impl fmt::Display for Retries {
     }
 }
 
-/// A ratio as a factor with up to two decimals.
+/// A ratio as a factor, without trailing zeros.
 struct Times(Ratio);
 
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hundredths = self.0.as_ppm().saturating_add(5_000) / 10_000;
-        let whole = hundredths / 100;
-        match hundredths % 100 {
-            0 => write!(f, "{whole}x"),
-            h if h % 10 == 0 => write!(f, "{whole}.{}x", h / 10),
-            h => write!(f, "{whole}.{h:02}x"),
+        let (whole, mut rest) = (self.0.as_ppm() / 1_000_000, self.0.as_ppm() % 1_000_000);
+        if rest == 0 {
+            return write!(f, "{whole}x");
         }
+        let mut digits = 6_usize;
+        while rest % 10 == 0 {
+            rest /= 10;
+            digits = digits.saturating_sub(1);
+        }
+        write!(f, "{whole}.{rest:0digits$}x")
     }
 }
 

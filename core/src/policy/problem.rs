@@ -115,10 +115,24 @@ problems! {
     ZeroBaseline = "the breaker's baseline is zero, so it never knows what is normal: give it some minutes",
     /// The breaker's baseline is short of twice its window times the multiple.
     BaselineTooShort = "the breaker's baseline is too short, so a slow rise becomes normal before it opens: make it twice the window times the multiple",
+    /// Relative failures were asked for in a breaker that does not measure.
+    RelativeFailuresNotAdaptive = "the breaker's failures are to be measured by what is normal, and measuring is switched off: take `with_adaptive(true)` or no relative failures",
     /// The breaker calls every success slow.
     ZeroSlowThreshold = "the breaker calls a success slow from zero on, so all are slow: set the threshold above the normal latency",
     /// The breaker's slow ratio is 0 or above 1.
     SlowRatioOutOfRange = "the breaker's slow ratio is 0 or above 100%, so it would open at once or never: take a share between, such as 50%",
+    /// The breaker's multiple of the normal latency is not above 1.
+    SlowMultipleTooSmall = "the breaker's multiple of the normal latency is not above 1, so it would call normal successes slow: take some such as 3",
+    /// The breaker's quantile of the normal latency is 0 or above 50 %.
+    SlowQuantileOutOfRange = "the breaker's quantile of the normal latency is 0 or above 50%, so slow calls would soon be normal: take the median or less",
+    /// The breaker needs no successes to know the normal latency.
+    NoMinimumSuccesses = "the breaker needs 0 successes to know the normal latency, and nothing tells it nothing: make it at least 1, better 20",
+    /// The breaker's baseline of the normal latency is zero.
+    ZeroSlowBaseline = "the breaker's baseline of the normal latency is zero, so it never knows it: give it some minutes",
+    /// The breaker's baseline of the normal latency is short for its window.
+    SlowBaselineTooShort = "the breaker's baseline of the normal latency is too short, so slow calls become normal before it opens: make its share of the quantile twice the slow ratio of the window",
+    /// Relative slow calls were asked for in a breaker that does not measure.
+    RelativeSlowCallsNotAdaptive = "the breaker's slow calls are to be measured by the normal latency, and measuring is switched off: take `with_adaptive(true)` or no relative slow calls",
     /// The breaker's ratios need no attempts.
     NoMinimumCalls = "the breaker's ratios need a minimum of 0 attempts, and nothing has no ratio: make it at least 1, better 20",
     /// The breaker's window is zero.
@@ -131,6 +145,14 @@ problems! {
     ProbesOutOfRange = "the breaker's probes at once must be 1 to 255: with none it would stay open for ever",
     /// The breaker's probe successes are 0 or above 255.
     ProbeSuccessesOutOfRange = "the successful probes that close the breaker must be 1 to 255: with none an open breaker proves nothing",
+    /// The recovery's length is 0.
+    NoRecoveryLength = "the recovery's length is 0, so every ramp would be the shortest: take a share of the break such as 25%, or `without_recovery`",
+    /// The recovery's shortest ramp is zero.
+    ZeroRecovery = "the recovery's shortest ramp is zero, so it would be over before it begins: give it a second",
+    /// The recovery's longest ramp is shorter than its shortest.
+    LongestRecoveryBelowShortest = "the recovery's longest ramp is shorter than its shortest: raise the longest or lower the shortest",
+    /// The recovery's first share is 0 or not below 1.
+    RecoveryInitialOutOfRange = "the recovery's first share is 0 or not below 100%, so a ramp would let nothing through or all: take a share such as 5%",
     /// The budget's fraction is 0 or above 1.
     BudgetFractionOutOfRange = "the budget's fraction is 0 or above 100%: take a share such as 10%, or `Budget::NONE` for no budget",
     /// The budget's burst is 0.

@@ -1,7 +1,8 @@
 //! What every value must hold to, and the refusal that names all of it.
 
+mod breaker;
+
 use super::backoff::Backoff;
-use super::breaker::Breaker;
 use super::budget::Budget;
 use super::hedge::{Hedge, WinRate};
 use super::policy::Policy;
@@ -309,81 +310,6 @@ impl WinRate {
                 self.minimum_allowance().as_ppm() >= whole,
             )
             .into_result()
-    }
-}
-
-impl Breaker {
-    /// Finds everything that makes the settings impossible.
-    ///
-    /// # Errors
-    ///
-    /// Returns every problem.
-    pub const fn validate(&self) -> Result<(), Problems> {
-        Problems::NONE
-            .with(
-                Problem::NoConsecutiveFailures,
-                self.consecutive_failures() == 0,
-            )
-            .with(
-                Problem::FailureRatioOutOfRange,
-                matches!(self.failure_ratio(), Some(ratio) if !is_share(ratio)),
-            )
-            .and(self.validate_relative_failures())
-            .with(
-                Problem::ZeroSlowThreshold,
-                matches!(self.slow_call(), Some(span) if span.is_zero()),
-            )
-            .with(
-                Problem::SlowRatioOutOfRange,
-                self.slow_call().is_some() && !is_share(self.slow_ratio()),
-            )
-            .with(Problem::NoMinimumCalls, self.minimum_calls() == 0)
-            .with(Problem::ZeroWindow, self.window().is_zero())
-            .with(Problem::ZeroBreak, self.first_break().is_zero())
-            .with(
-                Problem::LongestBreakBelowFirst,
-                nanos(self.longest_break()) < nanos(self.first_break()),
-            )
-            .with(Problem::ProbesOutOfRange, !matches!(self.probes(), 1..=255))
-            .with(
-                Problem::ProbeSuccessesOutOfRange,
-                !matches!(self.probe_successes(), 1..=255),
-            )
-            .into_result()
-    }
-
-    const fn validate_relative_failures(&self) -> Result<(), Problems> {
-        let (Some(law), Some(baseline)) = (self.relative_failures(), self.baseline()) else {
-            return Ok(());
-        };
-        let multiple = law.multiple();
-        let is_multiple = multiple.as_ppm() > Ratio::ONE.as_ppm();
-        let twice = nanos(self.window()).saturating_mul(2);
-        Problems::NONE
-            .with(Problem::RelativeMultipleTooSmall, !is_multiple)
-            .with(Problem::RelativeFloorOutOfRange, !is_share(law.floor()))
-            .with(Problem::NoMinimumBaseline, law.minimum_baseline() == 0)
-            .with(Problem::ZeroBaseline, baseline.is_zero())
-            .with(
-                Problem::BaselineTooShort,
-                is_multiple && !baseline.is_zero() && !multiple.is_reached(nanos(baseline), twice),
-            )
-            .into_result()
-    }
-
-    /// Returns the settings, if they can work.
-    ///
-    /// # Panics
-    ///
-    /// Panics with every problem when they cannot; in a `const` or a `static`
-    /// that is a compile error.
-    #[must_use]
-    #[track_caller]
-    pub const fn checked(self) -> Self {
-        if let Err(problems) = self.validate() {
-            refuse("this breaker cannot work", problems);
-        }
-        self
     }
 }
 

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::backoff::Jitter;
+use super::breaker::Breaker;
 use super::budget::Budget;
 use super::policy::Policy;
 use crate::verdict::Kind;
@@ -42,12 +43,18 @@ pub enum Warning {
     ProbesInStep,
     /// The breaker's threshold of slow calls is never reached.
     SlowCallsNeverCount,
+    /// The breaker's window is too long to measure failures by what is normal.
+    FailuresNotMeasured,
+    /// The breaker's window is too long to measure latency by what is normal.
+    LatencyNotMeasured,
+    /// The breaker needs more attempts than there will be.
+    TooManyAttemptsNeeded,
     /// Nobody has handed over a seed for the jitter.
     Unseeded,
 }
 
 impl Warning {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::TimeoutNotBelowDeadline,
         Self::RetriesWithoutTimeout,
         Self::WaitsUseUpDeadline,
@@ -58,6 +65,9 @@ impl Warning {
         Self::BudgetLocksOut,
         Self::ProbesInStep,
         Self::SlowCallsNeverCount,
+        Self::FailuresNotMeasured,
+        Self::LatencyNotMeasured,
+        Self::TooManyAttemptsNeeded,
         Self::Unseeded,
     ];
 
@@ -94,6 +104,15 @@ impl Warning {
             }
             Self::SlowCallsNeverCount => {
                 "a success is cut before it counts as slow: lower the slow threshold below the attempt timeout"
+            }
+            Self::FailuresNotMeasured => {
+                "the breaker's window is too long, so failures are not measured by what is normal: shorten it, or ask for a baseline with `with_relative_failures`"
+            }
+            Self::LatencyNotMeasured => {
+                "the breaker's window is too long, so latency is not measured by what is normal: shorten it, or ask for a baseline with `with_relative_slow_calls`"
+            }
+            Self::TooManyAttemptsNeeded => {
+                "the breaker needs more attempts than its windows will hold, so a law of it never counts: lower its minimum"
             }
             Self::Unseeded => {
                 "jitter has no seed, so every device that starts together waits alike: hand over one that differs"
@@ -138,8 +157,15 @@ impl Warning {
                 .is_some_and(|breaker| breaker.jitter() == Jitter::None),
             Self::SlowCallsNeverCount => policy
                 .breaker()
-                .and_then(super::breaker::Breaker::slow_call)
+                .and_then(Breaker::slow_call)
                 .is_some_and(|slow| slow >= attempt.min(deadline)),
+            Self::FailuresNotMeasured => {
+                policy.breaker().is_some_and(|breaker| breaker.outgrown().0)
+            }
+            Self::LatencyNotMeasured => {
+                policy.breaker().is_some_and(|breaker| breaker.outgrown().1)
+            }
+            Self::TooManyAttemptsNeeded => policy.breaker().is_some_and(needs_too_many),
             Self::Unseeded => {
                 let draws = retries && !wait.is_zero() && jitter != Jitter::None;
                 let breaks = policy
@@ -168,6 +194,35 @@ fn shortest_waits(policy: &Policy) -> Duration {
         })
         .fold(Duration::ZERO, Duration::saturating_add)
 }
+
+/// Tells whether a law of the breaker waits for what never comes.
+fn needs_too_many(breaker: &Breaker) -> bool {
+    let exceeds = |minimum: u32, span: Duration| {
+        !span.is_zero()
+            && u128::from(minimum).saturating_mul(1_000_000_000)
+                > span.as_nanos().saturating_mul(MOST_A_SECOND)
+    };
+    let window = breaker.window();
+    let relative = breaker.relative_failures();
+    let has_ratio = breaker.failure_ratio().is_some()
+        || breaker.slow_call().is_some()
+        || breaker.relative_slow_calls().is_some();
+    let of_ratios = has_ratio && exceeds(breaker.minimum_calls(), window);
+    let of_failures = relative.is_some_and(|law| {
+        let baseline = breaker.baseline().unwrap_or(Duration::MAX);
+        exceeds(law.minimum_calls(), window) || exceeds(law.minimum_baseline(), baseline)
+    });
+    let of_latency = breaker
+        .relative_slow_calls()
+        .is_some_and(|law| law.minimum() > MOST_SAMPLES);
+    of_ratios || of_failures || of_latency
+}
+
+/// No process makes a million attempts a second at one dependency.
+const MOST_A_SECOND: u128 = 1_000_000;
+/// What a window of latencies surely keeps of a heavy load: an eighth of 4096 in
+/// each of three slices, when all calls take alike.
+const MOST_SAMPLES: u32 = 1_500;
 
 #[cfg(test)]
 mod tests {

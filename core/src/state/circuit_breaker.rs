@@ -8,20 +8,24 @@
 mod control;
 mod evidence;
 pub(crate) mod permit;
+mod ramp;
+mod settle;
+mod speed;
+mod times;
 
 use core::fmt;
 use core::time::Duration;
 
 use control::Control;
-use evidence::{Evidence, is_slow};
-use permit::{Permit, Refusal, Transition};
+use evidence::Evidence;
+use permit::{Permit, Refusal};
+use ramp::Ramp;
 
 use crate::breaker_state::BreakerState;
 use crate::math::ratio::Ratio;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::breaker::Breaker;
 use crate::time::Instant;
-use crate::verdict::Kind;
 
 /// A live circuit breaker: watches attempts, refuses while a dependency is down.
 ///
@@ -62,7 +66,11 @@ pub struct CircuitBreaker<M: Memory = Shared> {
     settings: Breaker,
     control: M::U64,
     /// Open: the end of the break. Half-open: the end of the last probe's lease.
+    /// Recovering: the end of the ramp.
     until: M::U64,
+    /// Open and half-open: how long the break was. Recovering: how long the ramp.
+    span: M::U64,
+    ramp: Ramp<M>,
     evidence: Evidence<M>,
 }
 
@@ -79,6 +87,8 @@ impl<M: Memory> CircuitBreaker<M> {
             settings: settings.checked(),
             control: M::U64::ZERO,
             until: M::U64::ZERO,
+            span: M::U64::ZERO,
+            ramp: Ramp::new(),
             evidence: Evidence::new(&settings),
         }
     }
@@ -93,7 +103,8 @@ impl<M: Memory> CircuitBreaker<M> {
     ///
     /// # Errors
     ///
-    /// Refuses while open, isolated, or with all probes in flight.
+    /// Refuses while open, isolated, with all probes in flight, or, while
+    /// recovering, the share that is not let through yet.
     pub fn admit(&self, now: Instant) -> Result<Permit<'_, M>, Refusal> {
         let word = self.word();
         if word.passes() {
@@ -141,19 +152,44 @@ impl<M: Memory> CircuitBreaker<M> {
                         return Ok(Permit::new(self, next));
                     }
                 }
+                BreakerState::Recovering => {
+                    let Some(share) = self.share(word, left) else {
+                        continue;
+                    };
+                    if share < Ratio::ONE {
+                        self.shorten_ramp(word, left, now);
+                        return if self.ramp.is_due(share) {
+                            Ok(Permit::new(self, word))
+                        } else {
+                            self.refuse(word, None)
+                        };
+                    }
+                    let next = word.closed();
+                    if self.turn(word, next, |_| self.forget()) {
+                        return Ok(Permit::new(self, next));
+                    }
+                }
             }
         }
     }
 
     /// Returns what the breaker does at `now`; never changes it.
     ///
-    /// Reads half-open once a break is over, although no probe was asked for.
+    /// Reads half-open once a break is over, although no probe was asked for, and
+    /// closed once a ramp is.
     #[must_use]
     pub fn state(&self, now: Instant) -> BreakerState {
-        let (word, left) = self.snapshot(now);
-        match word.state() {
-            BreakerState::Open if left.is_zero() || word.is_busy() => BreakerState::HalfOpen,
-            state => state,
+        loop {
+            let (word, left) = self.snapshot(now);
+            return match word.state() {
+                BreakerState::Open if left.is_zero() || word.is_busy() => BreakerState::HalfOpen,
+                BreakerState::Recovering => match self.share(word, left) {
+                    Some(share) if share < Ratio::ONE => BreakerState::Recovering,
+                    Some(_) => BreakerState::Closed,
+                    None => continue,
+                },
+                state => state,
+            };
         }
     }
 
@@ -175,6 +211,61 @@ impl<M: Memory> CircuitBreaker<M> {
     #[must_use]
     pub fn normal_failure_rate(&self, now: Instant) -> Option<Ratio> {
         self.evidence.normal_failure_rate(now)
+    }
+
+    /// Returns what successes normally take, once that is known; at most 4.82 %
+    /// off.
+    ///
+    /// It is the quantile of the baseline, whatever the breaker did meanwhile;
+    /// `None` without [`Breaker::relative_slow_calls`] or memory to measure in,
+    /// as long as there are too few successes, and after a pause as long as the
+    /// baseline.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Breaker, CircuitBreaker, Instant, Kind};
+    ///
+    /// static API: CircuitBreaker = CircuitBreaker::new(Breaker::DEFAULT);
+    ///
+    /// let now = Instant::ZERO;
+    /// for _ in 0..20 {
+    ///     assert_eq!(API.normal_latency(now), None);
+    ///     let permit = API.admit(now).unwrap();
+    ///     permit.settle(now, Kind::Ok, Duration::from_millis(10), || 0);
+    /// }
+    /// assert_eq!(API.normal_latency(now).unwrap().as_millis(), 10);
+    /// ```
+    #[must_use]
+    pub fn normal_latency(&self, now: Instant) -> Option<Duration> {
+        self.evidence.normal_latency(now)
+    }
+
+    /// Tells whether failures are at least this share of what opens.
+    ///
+    /// For what adds load, such as a hedge, and should stop before the breaker
+    /// has to. Takes two failures and the minimum of attempts in the window, as
+    /// opening does, but not that chance is ruled out. False without a ratio that
+    /// opens, and where that is relative, as long as what is normal is not known.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Breaker, CircuitBreaker, Instant, Kind, Ratio};
+    ///
+    /// static API: CircuitBreaker =
+    ///     CircuitBreaker::new(Breaker::DEFAULT.with_failure_ratio(Ratio::percent(50)));
+    ///
+    /// let now = Instant::ZERO;
+    /// for call in 0..20 {
+    ///     let kind = if call % 4 == 0 { Kind::Transient } else { Kind::Ok };
+    ///     let permit = API.admit(now).unwrap();
+    ///     permit.settle(now, kind, Duration::ZERO, || 0);
+    /// }
+    /// assert!(API.is_elevated(now, Ratio::percent(50)));
+    /// assert!(!API.is_elevated(now, Ratio::percent(60)));
+    /// ```
+    #[must_use]
+    pub fn is_elevated(&self, now: Instant, share: Ratio) -> bool {
+        self.evidence.is_elevated(&self.settings, now, share)
     }
 
     /// Tells whether it only observes, see [`CircuitBreaker::observe`].
@@ -199,8 +290,9 @@ impl<M: Memory> CircuitBreaker<M> {
     /// [`CircuitBreaker::reset`].
     ///
     /// For trying settings on real traffic. Attempts that it would have refused
-    /// are not recorded, so that it decides as it would have. Closes an isolated
-    /// or disabled breaker.
+    /// are not recorded, so that it decides as it would have; their permits say
+    /// so, see [`Permit::would_be_refused_in`]. Closes an isolated or disabled
+    /// breaker.
     pub fn observe(&self) {
         self.command(|word| match word.state() {
             BreakerState::Isolated | BreakerState::Disabled => word.closed().observed(),
@@ -209,7 +301,8 @@ impl<M: Memory> CircuitBreaker<M> {
         });
     }
 
-    /// Closes it, forgets failures and growth, and ends manual control.
+    /// Closes it without a ramp, forgets failures and growth, and ends manual
+    /// control.
     ///
     /// What is normal it still knows.
     pub fn reset(&self) {
@@ -228,80 +321,19 @@ impl<M: Memory> CircuitBreaker<M> {
         Control(self.control.load())
     }
 
-    /// Reads the word and how long until the end that belongs to it.
-    fn snapshot(&self, now: Instant) -> (Control, Duration) {
-        loop {
-            let word = self.word();
-            let until = Instant::from_nanos(self.until.load());
-            if self.word().is_same_turn(word) {
-                return (word, until.saturating_since(now));
-            }
-        }
-    }
-
-    fn nominal(&self, word: Control) -> Duration {
-        self.settings.nominal_break(word.opens())
-    }
-
-    /// Cuts a wait that cannot be, since the clock has stepped back.
-    fn possible(&self, word: Control, left: Duration, now: Instant) -> Duration {
-        let nominal = self.nominal(word);
-        if left > nominal {
-            self.end_at(word, now.saturating_add(nominal));
-        }
-        left.min(nominal)
-    }
-
-    fn lease(&self, word: Control, now: Instant) {
-        self.end_at(word, now.saturating_add(self.nominal(word)));
-    }
-
-    /// Takes the slots from probes whose leases are over, and one for another.
-    ///
-    /// Not busy meanwhile, or an outcome that comes just then would be lost. It
-    /// changes the word, but only a slot that it gives back makes this needless.
-    fn lease_anew(&self, seen: Control) -> Option<Control> {
-        loop {
-            let word = self.word();
-            if !word.is_same_turn(seen) || word.in_flight() < self.settings.probes() {
-                return None;
-            }
-            let next = word.leased_anew();
-            if self.swap(word, next) {
-                return Some(next);
-            }
-        }
-    }
-
-    /// Writes the end of a break or lease, unless somebody has turned `word`.
-    ///
-    /// Whoever turned it writes another end, so either the exchange fails here
-    /// or the other one is the last to write. A lease is written before its
-    /// probe shows: who is held up here for as long as a lease can cut the next
-    /// one short, which lets one probe more through.
-    fn end_at(&self, word: Control, end: Instant) {
-        let mut seen = self.until.load();
-        while self.word().is_same_turn(word) {
-            match self.until.compare_exchange(seen, end.as_nanos()) {
-                Ok(_) => return,
-                Err(other) => seen = other,
-            }
-        }
-    }
-
     fn refuse(
         &self,
         word: Control,
         retry_after: Option<Duration>,
     ) -> Result<Permit<'_, M>, Refusal> {
-        if word.is_observed() {
-            return Ok(Permit::new(self, Control::STRANGER));
-        }
         let state = match word.state() {
-            // Busy with opening.
+            // Busy with opening, as nothing else ends a closed breaker.
             BreakerState::Closed => BreakerState::Open,
             state => state,
         };
+        if word.is_observed() {
+            return Ok(Permit::new(self, Control::overruled(state)));
+        }
         Err(Refusal::new(state, retry_after))
     }
 
@@ -332,89 +364,7 @@ impl<M: Memory> CircuitBreaker<M> {
     }
 
     fn forget(&self) {
-        self.evidence.forget(&self.settings);
-    }
-
-    /// Records the outcome of an attempt admitted at `seen`.
-    fn record(
-        &self,
-        seen: Control,
-        now: Instant,
-        kind: Kind,
-        took: Duration,
-        draw: impl FnOnce() -> u32,
-    ) -> Option<Transition> {
-        let failed = match kind {
-            Kind::Ok => false,
-            Kind::Transient => true,
-            Kind::Throttled | Kind::Permanent => {
-                self.release(seen);
-                return None;
-            }
-        };
-        let slow = !failed && is_slow(&self.settings, took);
-        let opens = match seen.state() {
-            BreakerState::Closed => {
-                self.word().is_same_generation(seen)
-                    && self.evidence.convicts(&self.settings, now, failed, slow)
-            }
-            BreakerState::HalfOpen if failed || slow => true,
-            BreakerState::HalfOpen => return self.approve(seen),
-            BreakerState::Open | BreakerState::Isolated | BreakerState::Disabled => false,
-        };
-        if opens {
-            self.open(seen, now, draw())
-        } else {
-            None
-        }
-    }
-
-    /// Counts a successful probe, and closes when it is the last one needed.
-    fn approve(&self, seen: Control) -> Option<Transition> {
-        loop {
-            let word = self.own(seen)?;
-            let counted = word.with_slot_back(seen).with_one_more_success();
-            if counted.successes() < self.settings.probe_successes() {
-                if self.swap(word, counted) {
-                    return None;
-                }
-            } else if self.turn(word, word.closed(), |_| self.forget()) {
-                return Some(Transition::Closed);
-            }
-        }
-    }
-
-    /// Gives the slot of a probe back, if it still has one.
-    fn release(&self, seen: Control) {
-        if seen.state() != BreakerState::HalfOpen {
-            return;
-        }
-        while let Some(word) = self.own(seen) {
-            if self.swap(word, word.with_slot_back(seen)) {
-                return;
-            }
-        }
-    }
-
-    fn open(&self, seen: Control, now: Instant, draw: u32) -> Option<Transition> {
-        loop {
-            let word = self.own(seen)?;
-            let next = word.with_one_more_open().turned(BreakerState::Open);
-            let served = self.settings.jitter().apply(self.nominal(next), draw);
-            let opened = self.turn(word, next, |busy| {
-                self.end_at(busy, now.saturating_add(served));
-                self.forget();
-            });
-            if opened {
-                return Some(Transition::Opened);
-            }
-        }
-    }
-
-    /// The current word, if it still belongs to the permit that saw `seen`.
-    fn own(&self, seen: Control) -> Option<Control> {
-        let word = self.word();
-        (word.is_same_generation(seen) && !word.is_busy()).then_some(word)
+        self.evidence.forget();
     }
 }
 

@@ -1,3 +1,4 @@
+use super::relative::USUAL_BASELINE;
 use super::*;
 use proptest::prelude::*;
 
@@ -49,6 +50,43 @@ fn a_longer_window_lengthens_the_baseline() {
     assert_eq!(window(361), window(361).without_relative_failures());
     let forever = Breaker::DEFAULT.with_window(Duration::MAX, 20);
     assert_eq!(forever.baseline(), None);
+}
+
+// core-07.25
+#[test]
+fn a_longer_window_lengthens_the_latency_baseline() {
+    let secs = |window: Breaker| window.slow_baseline().map(|baseline| baseline.as_secs());
+    let lengths = [1, 60, 150, 151, 420, 1_800, 1_801].map(|length| secs(window(length)));
+    let (short, long) = (Some(300), Some(3_601));
+    assert_eq!(
+        lengths,
+        [short, short, short, Some(303), Some(841), long, None]
+    );
+    assert_eq!(window(1_801).relative_slow_calls(), None);
+    // The more slow ones it takes, the longer has to be known what is normal.
+    assert_eq!(secs(window(420).with_slow_ratio(Ratio::ONE)), Some(1_681));
+    assert_eq!(secs(window(420).with_slow_ratio(Ratio::ppm(1))), short);
+}
+
+#[test]
+fn nothing_relative_is_left_when_off() {
+    let off = Breaker::DEFAULT.with_adaptive(false);
+    assert_eq!(
+        (off.relative_failures(), off.relative_slow_calls()),
+        (None, None)
+    );
+    assert_eq!((off.baseline(), off.slow_baseline()), (None, None));
+    let apart = Breaker::DEFAULT
+        .without_relative_failures()
+        .without_relative_slow_calls();
+    assert_eq!(off, apart);
+    assert_ne!(off, Breaker::DEFAULT);
+    assert_eq!(off, Breaker::REFERENCE.with_adaptive(false));
+    // A law that was asked for contradicts it.
+    let law =
+        |breaker: Breaker| breaker.with_relative_slow_calls(SlowTrip::DEFAULT, USUAL_BASELINE);
+    assert_ne!(law(off), law(apart));
+    assert_eq!(law(Breaker::DEFAULT), Breaker::DEFAULT);
 }
 
 #[test]

@@ -51,7 +51,10 @@ impl Explanation<'_> {
         let refuses = |state| {
             matches!(
                 state,
-                BreakerState::Open | BreakerState::HalfOpen | BreakerState::Isolated
+                BreakerState::Open
+                    | BreakerState::HalfOpen
+                    | BreakerState::Recovering
+                    | BreakerState::Isolated
             )
         };
         self.breaker
@@ -76,6 +79,9 @@ impl Explanation<'_> {
             }
             (BreakerState::HalfOpen, _, None) => {
                 f.write_str(": it lets probes through and refuses the rest.")
+            }
+            (BreakerState::Recovering, _, _) => {
+                f.write_str(": it lets a growing share through and refuses the rest.")
             }
             (_, Some(after), _) => write!(f, " and may be asked again in {}.", Compact(after)),
             (_, None, _) => f.write_str("."),

@@ -7,6 +7,8 @@ use crate::policy::backoff::{Backoff, Jitter};
 use crate::policy::breaker::Breaker;
 use crate::policy::budget::Budget;
 use crate::policy::problem::Problem;
+use crate::policy::recovery::Recovery;
+use crate::policy::slow_trip::SlowTrip;
 use proptest::prelude::*;
 
 mod measured;
@@ -169,7 +171,7 @@ fn an_open_breaker_comes_first() {
 }
 
 #[test]
-fn a_half_open_breaker_lets_probes_through() {
+fn a_breaker_on_its_way_back_lets_some_through() {
     for asked_again in [None, Some(Duration::ZERO)] {
         let policy = Policy::NONE.with_breaker(Breaker::DEFAULT.with_probes(2, 2));
         let explained = policy
@@ -180,6 +182,13 @@ fn a_half_open_breaker_lets_probes_through() {
             "The breaker, which is half-open: it lets 2 probes through at a time and refuses the rest."
         );
     }
+    let recovering = Policy::NONE
+        .explain()
+        .with_breaker(BreakerState::Recovering, None);
+    assert_eq!(
+        section(&recovering, "Bound first"),
+        "The breaker, which is recovering: it lets a growing share through and refuses the rest."
+    );
     let unknown = Policy::NONE
         .explain()
         .with_breaker(BreakerState::HalfOpen, None);
@@ -295,9 +304,10 @@ fn live_parts_are_described() {
 Opens when 5 attempts in a row fail,
 or when 50% of the attempts fail,
 or when 5% or more of the attempts fail, 5x what is normal and more than chance,
-or when 80% of the attempts succeed after 2s or more.
+or when 80% of the attempts succeed after 2s, or 3x the normal latency, or more.
 Percentages are of the last 30s, and need 20 attempts in it.
 Normal is what the 5m before showed, given 100 attempts in it.
+The normal latency is what 50% of the successes of the last 5m keep to, given 20.
 Breaks for 7.5s to 15s, doubling up to 2m.
 Then lets 1 probe through at a time; 2 successes in a row close it.
 Now closed.
@@ -318,15 +328,39 @@ fn a_breaker_says_what_it_calls_normal() {
     let breaks = "Breaks for 7.5s to 15s, doubling up to 2m.\n\
         Then lets 1 probe through at a time; 2 successes in a row close it.";
     assert_eq!(
-        explained(Breaker::DEFAULT.without_relative_failures()),
+        explained(Breaker::DEFAULT.with_adaptive(false)),
         std::format!("Opens when 5 attempts in a row fail.\n{breaks}")
+    );
+    let usual = SlowTrip::DEFAULT
+        .with_multiple(Ratio::ppm(1_500_001))
+        .with_usual_share(true);
+    let recovering = Breaker::DEFAULT
+        .without_relative_failures()
+        .with_relative_slow_calls(usual, secs(600))
+        .with_recovery(Recovery::DEFAULT)
+        .with_probes(1, 1);
+    assert_eq!(
+        explained(recovering),
+        "Opens when 5 attempts in a row fail,\n\
+         or when 50% of the attempts succeed after 1.500001x the normal latency or more.\n\
+         Percentages are of the last 30s, and need 20 attempts in it.\n\
+         The normal latency is what 50% of the successes of the last 10m keep to, given 20;\n\
+         what is usually slow opens nothing.\n\
+         Breaks for 7.5s to 15s, doubling up to 2m.\n\
+         Then lets 1 probe through at a time; one that succeeds lets it recover.\n\
+         Recovering, it lets 5% of the attempts through at first, and all after 25% of the break,\n\
+         but no sooner than 1s and no later than 30s; slow successes hold that back."
     );
     let law = RelativeTrip::DEFAULT
         .with_multiple(Ratio::percent(250))
         .with_minimum(50, 1)
         .with_deviations(0);
     assert_eq!(
-        explained(Breaker::DEFAULT.with_relative_failures(law, secs(601))),
+        explained(
+            Breaker::DEFAULT
+                .with_relative_failures(law, secs(601))
+                .without_relative_slow_calls()
+        ),
         std::format!(
             "Opens when 5 attempts in a row fail,\n\
              or when 5% or more of the attempts fail, 2.5x what is normal.\n\

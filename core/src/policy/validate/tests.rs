@@ -4,6 +4,7 @@ use super::*;
 use crate::math::ratio::Ratio;
 use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::Jitter;
+use crate::policy::breaker::Breaker;
 use crate::policy::ceiling::AttemptCeiling;
 
 mod measured;

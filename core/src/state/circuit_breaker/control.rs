@@ -35,18 +35,27 @@ impl Control {
     /// A word that no live breaker takes for its own.
     pub(super) const STRANGER: Self = Self((BreakerState::Disabled as u64) << STATE);
 
+    /// A stranger whose admission was against the rules: an observed breaker in
+    /// this state refuses nothing.
+    pub(super) const fn overruled(state: BreakerState) -> Self {
+        Self(Self::STRANGER.0 | OBSERVED | state as u64)
+    }
+
+    /// The state of an [`overruled`](Self::overruled) word.
+    pub(super) const fn overruled_in(self) -> Option<BreakerState> {
+        if self.is_observed() && matches!(self.state(), BreakerState::Disabled) {
+            Some(state_of(self.0 & BYTE))
+        } else {
+            None
+        }
+    }
+
     pub(super) const fn passes(self) -> bool {
         self.0 & Self::BARRIER == 0
     }
 
     pub(super) const fn state(self) -> BreakerState {
-        match (self.0 >> STATE) & STATE_MASK {
-            0 => BreakerState::Closed,
-            1 => BreakerState::Open,
-            2 => BreakerState::HalfOpen,
-            3 => BreakerState::Isolated,
-            _ => BreakerState::Disabled,
-        }
+        state_of((self.0 >> STATE) & STATE_MASK)
     }
 
     pub(super) const fn is_busy(self) -> bool {
@@ -97,6 +106,11 @@ impl Control {
     /// away the slots.
     pub(super) const fn is_same_turn(self, other: Self) -> bool {
         self.is_same_lease(other) && self.is_busy() == other.is_busy()
+    }
+
+    /// The bits of the generation, in their place.
+    pub(super) const fn generation_bits(self) -> u64 {
+        self.0 >> GENERATION << GENERATION
     }
 
     /// The next generation, in another state: nothing in flight, not busy.
@@ -152,6 +166,18 @@ impl Control {
     }
 }
 
+/// The state of a number that `as` made of one.
+const fn state_of(number: u64) -> BreakerState {
+    match number {
+        0 => BreakerState::Closed,
+        1 => BreakerState::Open,
+        2 => BreakerState::HalfOpen,
+        3 => BreakerState::Recovering,
+        4 => BreakerState::Isolated,
+        _ => BreakerState::Disabled,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +190,7 @@ mod tests {
             BreakerState::Closed,
             BreakerState::Open,
             BreakerState::HalfOpen,
+            BreakerState::Recovering,
             BreakerState::Isolated,
             BreakerState::Disabled,
         ] {
@@ -172,7 +199,15 @@ mod tests {
             assert_eq!(word.passes(), state == BreakerState::Closed);
             assert!(!word.busy().passes());
             assert!(!word.is_same_generation(START));
+            assert_eq!(word.overruled_in(), None);
+            assert_eq!(Control::overruled(state).overruled_in(), Some(state));
+            assert_eq!(Control::overruled(state).state(), BreakerState::Disabled);
         }
+    }
+
+    #[test]
+    fn a_stranger_was_not_overruled() {
+        assert_eq!(Control::STRANGER.overruled_in(), None);
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub enum Transition {
     Opened,
     /// It lets probes through.
     HalfOpened,
-    /// It lets everything through again.
+    /// It lets everything through again; with a
+    /// [`Recovery`](crate::Recovery) at first a growing share.
     Closed,
 }
 
@@ -101,6 +102,30 @@ impl<'b, M: Memory> Permit<'b, M> {
     #[must_use]
     pub fn is_probe(&self) -> bool {
         self.word.state() == BreakerState::HalfOpen
+    }
+
+    /// Returns the state in which it would have been refused, if the breaker
+    /// did not only observe.
+    ///
+    /// Its outcome is not recorded.
+    ///
+    /// ```
+    /// use steadfast_core::{Breaker, BreakerState, CircuitBreaker, Instant, Kind};
+    ///
+    /// static API: CircuitBreaker =
+    ///     CircuitBreaker::new(Breaker::DEFAULT.with_consecutive_failures(1));
+    ///
+    /// API.observe();
+    /// let now = Instant::ZERO;
+    /// let permit = API.admit(now).unwrap();
+    /// assert_eq!(permit.would_be_refused_in(), None);
+    /// permit.settle(now, Kind::Transient, core::time::Duration::ZERO, || 0);
+    /// let permit = API.admit(now).unwrap();
+    /// assert_eq!(permit.would_be_refused_in(), Some(BreakerState::Open));
+    /// ```
+    #[must_use]
+    pub fn would_be_refused_in(&self) -> Option<BreakerState> {
+        self.word.overruled_in()
     }
 
     /// Returns the transition that this very admission caused.

@@ -62,6 +62,25 @@ fn pointless_settings_are_warned_of() {
     }
     assert_eq!(warnings(base.with_attempts(6).with_backoff(steady)), []);
     assert_eq!(warnings(base.with_breaker(slow(secs(9)))), []);
+    let window = |secs_of_window, minimum| {
+        let breaker = Breaker::DEFAULT.with_window(secs(secs_of_window), minimum);
+        warnings(base.with_breaker(breaker))
+    };
+    let (failures, latency) = (Warning::FailuresNotMeasured, Warning::LatencyNotMeasured);
+    assert_eq!(window(361, 20), [failures]);
+    assert_eq!(window(1_801, 20), [failures, latency]);
+    assert_eq!(window(360, 20), []);
+    assert_eq!(window(30, 30_000_001), [Warning::TooManyAttemptsNeeded]);
+    assert_eq!(window(30, 30_000_000), []);
+    let outgrown = Breaker::DEFAULT.with_window(secs(2_000), 20);
+    for chosen in [
+        outgrown.with_adaptive(false),
+        outgrown
+            .without_relative_failures()
+            .without_relative_slow_calls(),
+    ] {
+        assert_eq!(warnings(base.with_breaker(chosen)), []);
+    }
     let opens = base
         .with_budget(Budget::NONE)
         .with_breaker(Breaker::DEFAULT);
@@ -127,4 +146,31 @@ fn a_budget_that_time_never_fills_is_warned_about() {
     for budget in [Budget::NONE, Budget::FLEET, Budget::REFERENCE] {
         assert!(!warned(budget, 2));
     }
+}
+
+#[test]
+fn a_law_that_never_counts_is_warned_of() {
+    let relative = |calls, baseline| {
+        let law = RelativeTrip::DEFAULT.with_minimum(calls, baseline);
+        Breaker::DEFAULT.with_relative_failures(law, secs(300))
+    };
+    let slow = |minimum| {
+        let law = SlowTrip::DEFAULT.with_minimum(minimum);
+        Breaker::DEFAULT.with_relative_slow_calls(law, secs(300))
+    };
+    let warned = |breaker| warnings(Policy::DEFAULT.with_breaker(breaker));
+    for breaker in [
+        relative(u32::MAX, 100),
+        relative(20, u32::MAX),
+        slow(u32::MAX),
+        slow(1_501),
+    ] {
+        assert_eq!(warned(breaker), [Warning::TooManyAttemptsNeeded]);
+    }
+    assert_eq!(warned(relative(1_000_000, 1_000_000)), []);
+    assert_eq!(warned(slow(1_500)), []);
+    let constant = Breaker::DEFAULT
+        .with_adaptive(false)
+        .with_window(secs(1), u32::MAX);
+    assert_eq!(warned(constant), []);
 }

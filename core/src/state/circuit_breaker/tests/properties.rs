@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::math::ratio::Ratio;
+use crate::policy::recovery::Recovery;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -9,7 +10,7 @@ use std::vec::Vec;
 #[derive(Clone, Debug)]
 enum Step {
     Admit,
-    Settle(usize, Kind, u32),
+    Settle(usize, Kind, bool, u32),
     Drop(usize),
     Lose(usize),
     Wait(u64),
@@ -30,8 +31,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let step = prop_oneof![
         20 => Just(Step::Admit),
-        16 => (any::<usize>(), kind, any::<u32>())
-            .prop_map(|(which, kind, draw)| Step::Settle(which, kind, draw)),
+        16 => (any::<usize>(), kind, any::<bool>(), any::<u32>())
+            .prop_map(|(which, kind, slow, draw)| Step::Settle(which, kind, slow, draw)),
         4 => any::<usize>().prop_map(Step::Drop),
         2 => any::<usize>().prop_map(Step::Lose),
         6 => (0..20_000_000_000_u64).prop_map(Step::Wait),
@@ -48,24 +49,72 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn settings() -> impl Strategy<Value = Breaker> {
     let jitter = prop_oneof![Just(Jitter::None), Just(Jitter::Equal), Just(Jitter::Full)];
-    (1..5_u32, 1..4_u32, 1..4_u32, 1..20_u64, 1..9_u64, jitter).prop_map(
-        |(failures, probes, successes, first, growth, jitter)| {
-            Breaker::DEFAULT
+    let recovery = (1..2_000_000_u32, 1..20_u64, 1..9_u64, 1..1_000_000_u32).prop_map(
+        |(length, shortest, growth, initial)| {
+            Recovery::DEFAULT
+                .with_length(Ratio::ppm(length))
+                .with_bounds(span(shortest), span(shortest * growth))
+                .with_initial(Ratio::ppm(initial))
+        },
+    );
+    let counts = (1..5_u32, 1..4_u32, 1..4_u32);
+    let breaks = (1..20_u64, 1..9_u64, jitter);
+    (counts, breaks, proptest::option::of(recovery)).prop_map(
+        |((failures, probes, successes), (first, growth, jitter), recovery)| {
+            // Slow successes count for probes and ramps only.
+            let breaker = Breaker::DEFAULT
+                .with_adaptive(false)
+                .with_slow_calls(SLOW, Ratio::ONE)
+                .with_window(span(30), u32::MAX)
                 .with_consecutive_failures(failures)
                 .with_probes(probes, successes)
                 .with_break(span(first), span(first * growth))
-                .with_jitter(jitter)
+                .with_jitter(jitter);
+            match recovery {
+                Some(recovery) => breaker.with_recovery(recovery),
+                None => breaker,
+            }
         },
     )
 }
+
+const SLOW: Duration = span(1);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Closed { failures: u32 },
     Open { until: u64 },
     HalfOpen { end: u64, successes: u32 },
+    Recovering(Ramp),
     Isolated,
     Disabled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ramp {
+    end: u64,
+    length: u64,
+    /// In parts per million, as all shares here.
+    owed: u64,
+    cap: u64,
+    fast: u32,
+}
+
+impl Ramp {
+    fn share(&self, recovery: Recovery, now: u64) -> u64 {
+        let initial = u64::from(recovery.initial().as_ppm());
+        let left = self.end.saturating_sub(now).min(self.length);
+        let elapsed = u128::from(self.length - left);
+        let grown = u128::from(1_000_000 - initial) * elapsed / u128::from(self.length);
+        // The breaker counts in 32 bits.
+        let clock = recovery.share(
+            Duration::from_nanos(left),
+            Duration::from_nanos(self.length),
+        );
+        let exact = initial + u64::try_from(grown).expect("a share");
+        assert!(exact.abs_diff(clock.as_ppm().into()) <= 1);
+        u64::from(clock.as_ppm()).min(self.cap)
+    }
 }
 
 struct Model {
@@ -73,6 +122,8 @@ struct Model {
     phase: Phase,
     turn: Turn,
     opens: u32,
+    /// The last break, as long as it was served.
+    served: Duration,
     observes: bool,
     /// When the permits were given that neither came back nor were lost.
     held: Vec<Option<Turn>>,
@@ -144,6 +195,25 @@ impl Model {
                 };
             }
             Phase::Isolated => return self.refuse(BreakerState::Isolated, None),
+            Phase::Recovering(mut ramp) => {
+                let share = ramp.share(self.recovery(), now);
+                if share >= 1_000_000 {
+                    self.opens = 0;
+                    self.turn(Phase::Closed { failures: 0 });
+                } else {
+                    ramp.owed += share;
+                    if ramp.end.saturating_sub(now) > ramp.length {
+                        ramp.end = now + ramp.length;
+                    }
+                    let is_due = ramp.owed >= 1_000_000;
+                    ramp.owed -= if is_due { 1_000_000 } else { 0 };
+                    self.phase = Phase::Recovering(ramp);
+                    if !is_due {
+                        return self.refuse(BreakerState::Recovering, None);
+                    }
+                }
+                (false, false)
+            }
             Phase::Open { until } if now < until => {
                 return self.refuse(BreakerState::Open, Some(Duration::from_nanos(until - now)));
             }
@@ -172,6 +242,10 @@ impl Model {
         }
     }
 
+    fn recovery(&self) -> Recovery {
+        self.settings.recovery().expect("it is recovering")
+    }
+
     fn refuse(&mut self, state: BreakerState, retry_after: Option<Duration>) -> Answer {
         if self.observes {
             self.held.push(None);
@@ -187,7 +261,13 @@ impl Model {
     /// Takes the outcome of one permit, already removed from those held.
     ///
     /// An expired probe has a voice as long as the episode lasts.
-    fn settle(&mut self, permit: Option<Turn>, kind: Kind) -> Option<Transition> {
+    fn settle(
+        &mut self,
+        permit: Option<Turn>,
+        kind: Kind,
+        slow: bool,
+        now: u64,
+    ) -> Option<Transition> {
         if permit.map(|permit| permit.episode) != Some(self.turn.episode) {
             return None;
         }
@@ -199,23 +279,63 @@ impl Model {
                     return Some(Transition::Opened);
                 }
             }
-            (Phase::HalfOpen { .. }, Kind::Transient) => return Some(Transition::Opened),
+            (Phase::HalfOpen { .. } | Phase::Recovering(_), Kind::Transient) => {
+                return Some(Transition::Opened);
+            }
+            (Phase::HalfOpen { .. }, Kind::Ok) if slow && self.settings.recovery().is_none() => {
+                return Some(Transition::Opened);
+            }
             (Phase::HalfOpen { successes, .. }, Kind::Ok) => {
                 *successes += 1;
                 if *successes >= self.settings.probe_successes() {
-                    self.opens = 0;
-                    self.turn(Phase::Closed { failures: 0 });
+                    self.end_break(now);
                     return Some(Transition::Closed);
                 }
             }
+            (&mut Phase::Recovering(ramp), Kind::Ok) => self.pace(ramp, slow, now),
             _ => {}
         }
         None
     }
 
+    fn end_break(&mut self, now: u64) {
+        let Some(recovery) = self.settings.recovery() else {
+            self.opens = 0;
+            return self.turn(Phase::Closed { failures: 0 });
+        };
+        let length = recovery.length_after(self.served).as_nanos();
+        let length = u64::try_from(length).expect("ramps are short here");
+        self.turn(Phase::Recovering(Ramp {
+            end: now + length,
+            length,
+            owed: 0,
+            cap: 1_000_000,
+            fast: 0,
+        }));
+    }
+
+    fn pace(&mut self, mut ramp: Ramp, slow: bool, now: u64) {
+        let recovery = self.recovery();
+        let initial = u64::from(recovery.initial().as_ppm());
+        if slow {
+            ramp.cap = (ramp.share(recovery, now) / 2).max(initial);
+            ramp.fast = 0;
+        } else {
+            ramp.fast += 1;
+            if ramp.fast == self.settings.probe_successes() {
+                ramp.cap = (ramp.cap + initial).min(1_000_000);
+                ramp.fast = 0;
+            }
+        }
+        self.phase = Phase::Recovering(ramp);
+    }
+
     fn state(&self, now: u64) -> BreakerState {
         match self.phase {
-            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Recovering(ramp) if ramp.share(self.recovery(), now) < 1_000_000 => {
+                BreakerState::Recovering
+            }
+            Phase::Recovering(_) | Phase::Closed { .. } => BreakerState::Closed,
             Phase::Open { until } if now < until => BreakerState::Open,
             Phase::Open { .. } | Phase::HalfOpen { .. } => BreakerState::HalfOpen,
             Phase::Isolated => BreakerState::Isolated,
@@ -240,7 +360,7 @@ fn answer(got: &Result<Permit<'_, Local>, Refusal>) -> Answer {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    // K1, K3, K4, K5, K6, K8, K9
+    // K1, K3, K4, K5, K6, K7, K8, K9
     #[test]
     fn it_does_what_the_model_does(settings in settings(), steps in steps()) {
         let breaker = Alone::new(settings);
@@ -249,6 +369,7 @@ proptest! {
             phase: Phase::Closed { failures: 0 },
             turn: Turn::default(),
             opens: 0,
+            served: Duration::ZERO,
             observes: false,
             held: Vec::new(),
             lost: 0,
@@ -263,16 +384,18 @@ proptest! {
                     prop_assert_eq!(answer(&got), model.admit(now));
                     permits.extend(got);
                 }
-                Step::Settle(which, kind, draw) if !permits.is_empty() => {
+                Step::Settle(which, kind, slow, draw) if !permits.is_empty() => {
                     let which = which % permits.len();
                     let permit = permits.swap_remove(which);
-                    let change = permit.settle(at, kind, QUICK, || draw);
+                    let took = if slow { SLOW } else { QUICK };
+                    let change = permit.settle(at, kind, took, || draw);
                     let held = model.held.swap_remove(which);
-                    prop_assert_eq!(change, model.settle(held, kind));
+                    prop_assert_eq!(change, model.settle(held, kind, slow, now));
                     if change == Some(Transition::Opened) {
                         model.opens += 1;
                         let served = breaker.until.load().saturating_sub(now);
                         let nominal = model.nominal();
+                        model.served = Duration::from_nanos(served);
                         match settings.jitter() {
                             Jitter::None => prop_assert_eq!(served, nominal),
                             Jitter::Equal => prop_assert!((nominal / 2..nominal).contains(&served)),
@@ -334,6 +457,9 @@ proptest! {
             }
             let at = Instant::from_nanos(now);
             let (word, until) = (breaker.word(), breaker.until.load());
+            if let Phase::Recovering(ramp) = model.phase {
+                prop_assert_eq!(u64::from(breaker.ramp.cap(word).as_ppm()), ramp.cap);
+            }
             prop_assert!(!word.is_busy());
             prop_assert_eq!(word.in_flight(), model.in_flight());
             prop_assert!(word.in_flight() <= settings.probes());

@@ -223,3 +223,78 @@ fn a_step_opens_in_seconds() {
         );
     }
 }
+
+/// How many seconds pass with nothing refused: fifty attempts a second, of which
+/// 12 % fail in place of 1 %.
+fn unrefused(breaker: &Alone, from: u64, to: u64) -> u64 {
+    let mut quiet = 0;
+    for second in from..to {
+        let mut refused = 0;
+        for call in second * 50..(second + 1) * 50 {
+            let now = ms(call * 20);
+            let Ok(permit) = breaker.admit(now) else {
+                refused += 1;
+                continue;
+            };
+            let fails = Ratio::percent(12).of(1 << 32) > random(7, call).into();
+            finish(permit, now, if fails { Transient } else { Fine });
+        }
+        quiet += u64::from(refused == 0);
+    }
+    quiet
+}
+
+/// When five minutes of relief have mended nothing, more of it will not.
+#[test]
+fn what_relief_does_not_mend_becomes_normal() {
+    let breaker = Alone::new(RELATIVE);
+    assert_eq!(run(&breaker, 1, 0, 400, Ratio::percent(1)), None);
+    assert!(unrefused(&breaker, 400, 600) < 50);
+    assert!(breaker.normal_failure_rate(secs(600)) < Some(Ratio::percent(2)));
+    unrefused(&breaker, 600, 800);
+    assert_eq!(unrefused(&breaker, 800, 1_200), 400);
+    assert!(breaker.normal_failure_rate(secs(1_200)) > Some(Ratio::percent(10)));
+}
+
+// core-07.27
+#[test]
+fn failures_are_elevated_before_it_opens() {
+    let breaker = experienced(RELATIVE, 1_000, Ratio::ZERO);
+    let is_elevated = |percent| breaker.is_elevated(secs(300), Ratio::percent(percent));
+    assert_eq!(opens_after(&breaker, [Transient, Transient]), None);
+    assert_eq!(opens_after(&breaker, after(8).take(8)), None);
+    assert!(!is_elevated(50), "too few");
+    assert_eq!(opens_after(&breaker, after(30).take(30)), None);
+    // Two of 40 are 5 %, the floor.
+    assert!(is_elevated(50) && is_elevated(100) && !is_elevated(101));
+
+    let breaker = experienced(RELATIVE, 1_000, Ratio::ZERO);
+    assert_eq!(opens_after(&breaker, after(39).take(40)), None);
+    assert!(
+        !breaker.is_elevated(secs(300), Ratio::percent(50)),
+        "one is chance"
+    );
+}
+
+#[test]
+fn the_lower_ratio_says_what_is_elevated() {
+    let is_elevated = |settings: Breaker, normal, percent| {
+        let breaker = experienced(settings, 1_000, normal);
+        assert_eq!(opens_after(&breaker, after(36).take(40)), None);
+        breaker.is_elevated(secs(300), Ratio::percent(percent))
+    };
+    // 4 of 40 fail, 10 %; five times normal are 20 %.
+    let two = Ratio::percent(4);
+    assert!(is_elevated(RELATIVE, two, 50) && !is_elevated(RELATIVE, two, 51));
+    let both = RELATIVE.with_failure_ratio(Ratio::percent(16));
+    assert!(is_elevated(both, two, 62) && !is_elevated(both, two, 63));
+    let constant = both.with_adaptive(false);
+    assert!(is_elevated(constant, Ratio::percent(1), 62));
+    let neither = RELATIVE.with_adaptive(false);
+    assert!(!is_elevated(neither, Ratio::percent(1), 1));
+    // More than all cannot fail.
+    assert!(is_elevated(RELATIVE, Ratio::percent(90), 10));
+    let unknown = Alone::new(RELATIVE);
+    assert_eq!(opens_after(&unknown, after(10).take(30)), None);
+    assert!(!unknown.is_elevated(secs(300), Ratio::percent(1)));
+}
