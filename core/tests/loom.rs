@@ -22,5 +22,7 @@ mod limits;
 mod memory;
 #[path = "loom/queue_delay.rs"]
 mod queue_delay;
+#[path = "loom/ramp.rs"]
+mod ramp;
 #[path = "loom/rates.rs"]
 mod rates;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use steadfast::{
-    Breaker, BreakerState, CircuitBreaker, EventKind, Guard, Jitter, Plan, Ratio, Reason, Verdict,
+    Breaker, BreakerState, CircuitBreaker, EventKind, Guard, Jitter, Plan, Ratio, Reason, Recovery,
+    Verdict,
 };
 use steadfast_testing::{Fault, Recorder, Script, World};
 
@@ -302,4 +303,64 @@ fn failures_above_the_normal_share_open() {
     assert!(normal().is_some_and(|share| share < Ratio::percent(2)));
     stage.guard.reset();
     assert_eq!(normal(), None);
+}
+
+// core-07.23
+#[test]
+fn a_ramp_is_told_as_closing() {
+    let ramp = TOUCHY.with_recovery(Recovery::DEFAULT);
+    let stage = Stage::new(INSTANT.with_attempts(1).with_breaker(ramp));
+    let breaker = stage.guard.breaker().expect("a breaker");
+    let _ = stage.play_failure();
+    stage.world.advance(secs(15));
+    stage.heard.clear();
+    assert!(stage.play(&stage.script().returns(1)).is_success());
+    assert_eq!(
+        stage.told(),
+        "BreakerHalfOpened#1 Attempt#1 BreakerClosed#1 Succeeded#1"
+    );
+    assert_eq!(breaker.state(stage.world.now()), BreakerState::Recovering);
+
+    let outcome = stage.play(&stage.script().returns(1));
+    assert_eq!(stage.told(), "RejectedByBreaker#1");
+    let error = outcome.into_result().expect_err("a refusal");
+    assert_eq!(
+        (error.breaker_state(), error.retry_after()),
+        (Some(BreakerState::Recovering), None)
+    );
+
+    // The ramp is over: nothing is told.
+    stage.world.advance(secs(4));
+    assert!(stage.play(&stage.script().returns(1)).is_success());
+    assert_eq!(stage.told(), "Attempt#1 Succeeded#1");
+    assert_eq!(breaker.state(stage.world.now()), BreakerState::Closed);
+}
+
+/// Every call succeeds, at last ten times as slowly.
+#[test]
+fn a_brownout_opens() {
+    let stage = Stage::new(
+        INSTANT
+            .with_attempts(1)
+            .with_breaker(Breaker::DEFAULT.with_jitter(Jitter::None)),
+    );
+    let breaker = stage.guard.breaker().expect("a breaker");
+    let play = |took| stage.play(&stage.script().delays(ms(took)).returns(()));
+    for _ in 0..600 {
+        assert!(play(20).is_success());
+        stage.world.advance(ms(480));
+    }
+    let normal = breaker.normal_latency(stage.world.now());
+    assert!(normal.is_some_and(|normal| normal.abs_diff(ms(20)) < ms(1)));
+    stage.heard.clear();
+    let opened = (1..100).find(|_| {
+        assert!(play(200).is_success());
+        stage.world.advance(ms(300));
+        told(&stage.heard).contains("BreakerOpened")
+    });
+    // Half of the sixty that the window holds, less what it forgets by slices.
+    assert!(opened.is_some_and(|calls| (27..=31).contains(&calls)));
+    assert_eq!(breaker.normal_latency(stage.world.now()), normal);
+    stage.guard.reset();
+    assert_eq!(breaker.normal_latency(stage.world.now()), None);
 }

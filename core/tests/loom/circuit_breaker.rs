@@ -12,30 +12,34 @@ use steadfast_core::{
 
 use crate::memory::{LoomMemory, check};
 
-type Live = CircuitBreaker<LoomMemory>;
+pub(crate) type Live = CircuitBreaker<LoomMemory>;
 
-/// Breaks of 15 s to the nanosecond. Without the window of the relative law: its
+/// Breaks of 15 s to the nanosecond. Without the window of the relative laws: its
 /// sixty words have models of their own.
-const PLAIN: Breaker = Breaker::DEFAULT
+pub(crate) const PLAIN: Breaker = Breaker::DEFAULT
     .with_jitter(Jitter::None)
-    .without_relative_failures();
+    .with_adaptive(false);
 /// Opens at the first failure, closes at the first success.
 const FRAGILE: Breaker = PLAIN.with_consecutive_failures(1).with_probes(1, 1);
 
-const fn at(secs: u64) -> Instant {
+pub(crate) const fn at(secs: u64) -> Instant {
     Instant::from_nanos(secs * 1_000_000_000)
 }
 
-const fn span(secs: u64) -> Duration {
+pub(crate) const fn span(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-fn finish(permit: Permit<'_, LoomMemory>, now: Instant, kind: Kind) -> Option<Transition> {
+pub(crate) fn finish(
+    permit: Permit<'_, LoomMemory>,
+    now: Instant,
+    kind: Kind,
+) -> Option<Transition> {
     permit.settle(now, kind, Duration::ZERO, || 0)
 }
 
 /// Makes an attempt, if it may.
-fn attempt(breaker: &Live, now: Instant, kind: Kind) -> Option<Transition> {
+pub(crate) fn attempt(breaker: &Live, now: Instant, kind: Kind) -> Option<Transition> {
     finish(breaker.admit(now).ok()?, now, kind)
 }
 
@@ -48,7 +52,7 @@ fn closed(settings: Breaker) -> Arc<Live> {
 }
 
 /// A breaker that has just opened, at zero.
-fn opened(settings: Breaker) -> Arc<Live> {
+pub(crate) fn opened(settings: Breaker) -> Arc<Live> {
     let breaker = closed(settings);
     while attempt(&breaker, at(0), Kind::Transient).is_none() {}
     breaker
@@ -62,20 +66,21 @@ fn recovered(settings: Breaker) -> Arc<Live> {
 }
 
 /// Checks a long model with two preemptions; each more costs many times as much.
-fn check_long(model: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn check_long(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(2);
+    builder.max_branches = 5_000;
     builder.check(model);
 }
 
-fn race<T: 'static>(breaker: &Arc<Live>, act: fn(&Live) -> T) -> JoinHandle<T> {
+pub(crate) fn race<T: 'static>(breaker: &Arc<Live>, act: fn(&Live) -> T) -> JoinHandle<T> {
     let breaker = Arc::clone(breaker);
     thread::spawn(move || act(&breaker))
 }
 
 /// Runs `second` only if `first` has said go by then, so that `first` may use an
 /// earlier time: the clocks of threads differ by less than a break.
-fn in_order<T: 'static, U: 'static>(
+pub(crate) fn in_order<T: 'static, U: 'static>(
     breaker: &Arc<Live>,
     first: fn(&Live, &dyn Fn()) -> T,
     second: fn(&Live) -> U,
@@ -89,7 +94,7 @@ fn in_order<T: 'static, U: 'static>(
 }
 
 /// Nobody left it busy: it admits, or it says why not.
-fn assert_at_rest(breaker: &Live, now: Instant) {
+pub(crate) fn assert_at_rest(breaker: &Live, now: Instant) {
     match breaker.admit(now) {
         Ok(_) => {}
         Err(refusal) => {
