@@ -246,7 +246,11 @@ fn observing_tells_and_refuses_nothing() {
     let _ = stage.play_failure();
     assert_eq!(stage.told(), "Attempt#1 BreakerOpened#1 Exhausted#1");
     let outcome = stage.play(&stage.script().returns(1));
-    assert_eq!(stage.told(), "Attempt#1 Succeeded#1");
+    assert_eq!(
+        stage.only(EventKind::WouldReject).reason(),
+        Some(Reason::DependencyUnavailable)
+    );
+    assert_eq!(stage.told(), "WouldReject#1 Attempt#1 Succeeded#1");
     assert!(outcome.is_success());
 }
 

@@ -356,3 +356,35 @@ fn a_late_value_is_cut_off() {
     assert_eq!(stage.world.pending_timers(), 0);
     assert!(outcome.into_result().expect_err("a failure").is_timeout());
 }
+
+// core-03.9
+#[test]
+fn a_retry_that_cannot_end_in_time_is_not_begun() {
+    for (samples, told) in [
+        (20, "Attempt#1 DeadlineExceeded#1"),
+        (19, "Attempt#1 Retrying#2 Attempt#2 Succeeded#2"),
+    ] {
+        let policy = INSTANT
+            .with_deadline(secs(2))
+            .with_backoff(backoff(ms(100)))
+            .with_breaker(Breaker::DEFAULT);
+        let stage = Stage::new(policy);
+        stage.succeed(ms(420), samples);
+        let normal = stage.guard.measured().normal_latency;
+        assert_eq!(
+            normal.is_some_and(|normal| normal >= ms(400)),
+            samples == 20,
+            "{normal:?}"
+        );
+        stage.heard.clear();
+        let script = stage
+            .script()
+            .delays(ms(1_500))
+            .fails(Fault::Transient)
+            .returns(1);
+        let outcome = stage.play(&script);
+        assert_eq!(stage.told(), told);
+        let end = if samples == 20 { 1_500 } else { 1_600 };
+        assert_eq!(outcome.elapsed(), ms(end));
+    }
+}

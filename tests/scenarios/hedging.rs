@@ -5,7 +5,8 @@ mod estimate;
 use std::time::Duration;
 
 use steadfast::{
-    BreakerState, Budget, EventKind, Hedge, Hedged, HedgedGuard, Plan, Policy, Ratio, Reason,
+    Breaker, BreakerState, Budget, EventKind, Hedge, Hedged, HedgedGuard, Plan, Policy, Ratio,
+    Reason,
 };
 use steadfast_testing::{Fault, Scripted, VirtualTimer, World};
 
@@ -414,4 +415,39 @@ fn losers_are_no_failures() {
     assert_eq!(stage.heard.count_of(EventKind::HedgeWon), 100);
     assert_eq!(stage.heard.count_of(EventKind::HedgeDiscarded), 100);
     assert_eq!(stage.heard.count_of(EventKind::Attempt), 100);
+}
+
+// core-08.12
+#[test]
+fn a_dependency_that_fails_is_not_loaded_more() {
+    // At 20 attempts of which one failed the share is below half of what opens,
+    // but one failure never counts; at two it is at that half.
+    for (failures, share, told) in [
+        (
+            1,
+            50,
+            "HedgeStarted#2 Attempt#1 HedgeWon#1 HedgeDiscarded#2 Succeeded#1",
+        ),
+        (2, 50, "HedgeSuppressed#2 Attempt#1 Succeeded#1"),
+        (2, 100, "HedgeSuppressed#2 Attempt#1 Succeeded#1"),
+    ] {
+        let breaker = Breaker::DEFAULT
+            .without_relative_failures()
+            .with_failure_ratio(Ratio::percent(8));
+        let hedge = Hedge::DEFAULT.with_suppression(Ratio::percent(share));
+        let policy = RACED.with_breaker(breaker).with_hedge(hedge);
+        let stage = Two::with_lanes(policy);
+        for _ in 0..failures {
+            let _ = stage.play_failure();
+        }
+        stage.warm_up(22);
+        let script = stage
+            .script()
+            .delays(ms(100))
+            .returns(1)
+            .delays(ms(5))
+            .returns(2);
+        let _ = stage.play(&script);
+        assert_eq!(stage.told(), told, "{failures} at {share} %");
+    }
 }

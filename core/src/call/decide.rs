@@ -206,7 +206,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         let retry = Retry::new(next, self.verdict(), &backoff, delay);
         let delay = self.at_least_the_hint(rule(&retry));
-        if self.due < Instant::MAX && delay >= left {
+        if self.due < Instant::MAX && delay.saturating_add(self.viable(now)) >= left {
             return self.miss_deadline(self.number, now, around);
         }
         self.wake = now.saturating_add(delay);
@@ -239,6 +239,14 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             });
         }
         measured
+    }
+
+    /// What an attempt needs at least to be worth starting.
+    fn viable(&self, now: Instant) -> Duration {
+        let breaker = self.live.breaker();
+        breaker
+            .and_then(|breaker| breaker.normal_latency(now))
+            .unwrap_or(Duration::ZERO)
     }
 
     fn stop<L: Listener, S>(

@@ -271,6 +271,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                     return self.refuse_by_breaker(next, now, around);
                 }
             };
+            if permit.would_be_refused_in().is_some() {
+                self.tell_spared(Reason::DependencyUnavailable, now, around);
+            }
             let turned = permit.transition();
             if let Some(leg) = self.legs.as_mut().first_mut() {
                 leg.permit = Some(permit);

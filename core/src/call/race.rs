@@ -55,7 +55,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
-        if !self.live.hedging().is_worth_it(now) {
+        if !self.is_welcome(now) {
             self.hold_back();
             let (kind, after) = (EventKind::HedgeSuppressed, self.newest_ran(now));
             return self.tell(kind, self.next_number(), now, around, |event| {
@@ -88,6 +88,15 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         self.is_hedge = true;
         self.phase = Phase::Setup;
+    }
+
+    /// Tells whether the dependency can do with more load, and copies win.
+    fn is_welcome(&self, now: Instant) -> bool {
+        let is_unwell = match (self.live.breaker(), self.policy().hedge()) {
+            (Some(breaker), Some(hedge)) => breaker.is_elevated(now, hedge.suppression()),
+            _ => false,
+        };
+        !is_unwell && self.live.hedging().is_worth_it(now)
     }
 
     /// The hooks let the copy start.

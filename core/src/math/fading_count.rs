@@ -73,6 +73,11 @@ impl<M: Memory> FadingCount<M> {
             .saturating_add(low.saturating_mul(count) >> FULL_BITS)
     }
 
+    /// Tells whether nothing was ever added.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.word.load() == 0
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&self) {
         self.word.store(0);

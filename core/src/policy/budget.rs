@@ -73,6 +73,9 @@ impl Budget {
     /// of those of one second; at 10 s it would send all of them twice, into a
     /// dependency that is breaking down.
     ///
+    /// Before its first success a process may retry twice, so that its first call
+    /// has the three attempts that others have.
+    ///
     /// The spare comes back after 30 s: a process that makes two calls a minute
     /// can retry each one, and 1000 such processes add 33 calls a second. It takes
     /// a minute, two, four and so on while nothing succeeds.

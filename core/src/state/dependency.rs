@@ -211,6 +211,9 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 .then(|| self.estimates.samples(now)),
             attempts: (M::Profile::MEASURES && H::COUNT > 1 && self.policy.hedge().is_some())
                 .then(|| self.hedging.samples(now)),
+            normal_latency: self
+                .breaker()
+                .and_then(|breaker| breaker.normal_latency(now)),
             ..Measured::default()
         }
     }

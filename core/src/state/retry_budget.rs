@@ -178,6 +178,8 @@ impl<M: Memory> RetryBudget<M> {
     fn most(&self, now: Instant) -> u64 {
         let capacity = self.bucket.capacity();
         match self.law.half_life() {
+            // Before the first success there is no traffic to go by.
+            Some(_) if self.recent.is_untouched() => capacity.min(COLD),
             Some(_) => self.recent.share_of(capacity, now).max(TOKEN),
             None => capacity,
         }
@@ -270,6 +272,10 @@ impl<M: Memory> Drop for Charge<'_, M> {
         }
     }
 }
+
+/// What a program that has just started may fund: the retries of one call of
+/// three attempts, so that the first call is no worse than the others.
+const COLD: u64 = 2 * TOKEN;
 
 /// What sheddable work must leave to the rest.
 const RESERVE: Ratio = Ratio::percent(50);

@@ -49,6 +49,7 @@ fn an_observed_token_gives_nothing_back() {
 #[test]
 fn sheddable_work_is_observed_too() {
     let budget = Alone::new(Budget::FLEET);
+    budget.deposit(at(0));
     budget.observe();
     let token = budget.take_sheddable(at(0)).expect("it only observes");
     assert!(token.is_observed());
