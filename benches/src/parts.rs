@@ -71,7 +71,7 @@ fn ceiling(calls: u64) {
     static LIVE: Dependency = Dependency::new(&Policy::DEFAULT);
     let now = Instant::from_nanos(1);
     for _ in 0..1_000 {
-        LIVE.estimates().learn_success(now, TOOK, None);
+        LIVE.estimates().learn_success(now, TOOK);
     }
     each(calls, |_| {
         black_box(LIVE.attempt_ceiling(black_box(now)));

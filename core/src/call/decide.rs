@@ -130,12 +130,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if self.ending == Ending::Refused || self.verdict().is_self_imposed() || self.is_saturated {
             return;
         }
-        let (live, policy) = (self.live, self.policy());
+        let live = self.live;
         if self.verdict().is_ok() {
-            if policy.is_learning() {
-                let law = policy.attempt_ceiling();
-                live.estimates().learn_success(now, took, law.as_ref());
-            }
+            live.learn_success(now, took);
         } else if self.ending == Ending::Cut && leg.cut_by == Bound::Ceiling {
             live.learn_cut(now, leg.bound());
         }

@@ -47,6 +47,8 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     throttle: Part<AdaptiveThrottle<M>>,
     /// Whether concurrency, rate or throttle are limited at all.
     has_limits: bool,
+    /// Whether anything is learnt from the latencies of successes.
+    is_learning: bool,
     /// Whether the process was saturated when last asked.
     saturated: M::U32,
     fixed_seed: Option<u64>,
@@ -113,6 +115,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 (None, Some(throttle)) => Part::Own(AdaptiveThrottle::new(*throttle)),
                 (None, None) => Part::Absent,
             },
+            is_learning: policy.is_learning(),
             has_limits: policy.concurrency().is_some()
                 || policy.rate().is_some()
                 || policy.throttle().is_some(),
@@ -162,17 +165,21 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Before the attempt timeout, which may be less.
     #[must_use]
     pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
-        let law = self.policy.attempt_ceiling()?;
-        self.estimates.ceiling(now, &law, self.hedge_threshold(now))
+        self.estimates.ceiling(now, self.hedge_threshold(now))
+    }
+
+    /// Counts a success, if that is of use.
+    pub(crate) fn learn_success(&self, now: Instant, took: Duration) {
+        if self.is_learning {
+            self.estimates.learn_success(now, took);
+        }
     }
 
     /// Counts an attempt that the ceiling cut, which was at `bound` when the
     /// attempt began.
     pub(crate) fn learn_cut(&self, now: Instant, bound: Duration) {
-        if let Some(law) = self.policy.attempt_ceiling() {
-            self.estimates
-                .learn_cut(now, bound, &law, self.hedge_threshold(now));
-        }
+        self.estimates
+            .learn_cut(now, bound, self.hedge_threshold(now));
     }
 
     /// Returns after how long another copy may race an attempt; `None` while too
@@ -183,14 +190,12 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// no end.
     #[must_use]
     pub fn hedge_threshold(&self, now: Instant) -> Option<Duration> {
-        let hedge = self.policy.hedge()?;
         if H::COUNT < 2 {
             return None;
         }
+        let hedge = self.policy.hedge()?;
         let slow = self.hedging.threshold(now)?;
-        let ceiling = self.policy.attempt_ceiling();
-        let cut = ceiling.and_then(|law| self.estimates.ceiling(now, &law, None));
-        Some(match cut {
+        Some(match self.estimates.ceiling(now, None) {
             Some(cut) => slow.min(cut.max(hedge.minimum_delay())),
             None => slow,
         })

@@ -22,24 +22,24 @@ use crate::time::{Instant, nanos};
 ///
 /// ```
 /// use core::time::Duration;
-/// use steadfast_core::{AttemptCeiling, Estimates, Instant, Policy};
+/// use steadfast_core::{Estimates, Instant, Policy};
 ///
 /// static LEARNT: Estimates = Estimates::new(&Policy::DEFAULT);
-/// const LAW: AttemptCeiling = AttemptCeiling::DEFAULT;
 ///
 /// let now = Instant::from_nanos(1);
 /// for _ in 0..20 {
-///     LEARNT.learn_success(now, Duration::from_millis(40), Some(&LAW));
+///     LEARNT.learn_success(now, Duration::from_millis(40));
 /// }
-/// let ceiling = |now| LEARNT.ceiling(now, &LAW, None).map(|bound| bound.as_millis());
+/// let ceiling = |now| LEARNT.ceiling(now, None).map(|bound| bound.as_millis());
 /// assert_eq!(ceiling(now), Some(130));
 ///
 /// for _ in 0..3 {
-///     LEARNT.learn_cut(now, Duration::from_millis(130), &LAW, None);
+///     LEARNT.learn_cut(now, Duration::from_millis(130), None);
 /// }
 /// assert!(ceiling(now) >= Some(260));
 /// ```
 pub struct Estimates<M: Memory = Shared> {
+    law: Option<AttemptCeiling>,
     successes: LatencyWindow<M, M::Profile>,
     tail: Quantile<M>,
     normal: Quantile<M>,
@@ -62,6 +62,7 @@ impl<M: Memory> Estimates<M> {
             None => MeasuredBase::DEFAULT,
         };
         Self {
+            law: policy.attempt_ceiling(),
             successes: LatencyWindow::new(policy.history()),
             tail: Quantile::new(ceiling.quantile(), ceiling.minimum_samples()),
             normal: Quantile::new(base.quantile(), base.minimum_samples()),
@@ -71,14 +72,11 @@ impl<M: Memory> Estimates<M> {
         }
     }
 
-    /// Counts a success, against the ceiling's law if there is one.
-    pub fn learn_success(&self, now: Instant, took: Duration, law: Option<&AttemptCeiling>) {
+    /// Counts a success.
+    pub fn learn_success(&self, now: Instant, took: Duration) {
         self.successes.record(now, took);
         // In health this is one load.
-        if self.cuts.load() != 0
-            && let Some(law) = law
-            && self.plain(now, law).is_none_or(|bound| took <= bound)
-        {
+        if self.cuts.load() != 0 && self.plain(now).is_none_or(|bound| took <= bound) {
             self.cuts.store(0);
         }
     }
@@ -88,15 +86,9 @@ impl<M: Memory> Estimates<M> {
     ///
     /// Many that run side by side are cut at once: they double it once. `hedge` is
     /// as in [`ceiling`](Self::ceiling).
-    pub fn learn_cut(
-        &self,
-        now: Instant,
-        bound: Duration,
-        law: &AttemptCeiling,
-        hedge: Option<Duration>,
-    ) {
+    pub fn learn_cut(&self, now: Instant, bound: Duration, hedge: Option<Duration>) {
         let cuts = self.cuts.load();
-        let in_force = self.ceiling_after(cuts, now, law, hedge);
+        let in_force = self.ceiling_after(cuts, now, hedge);
         self.successes.record(now, bound);
         // One that began before the last doubling says nothing new.
         let is_new = in_force.is_some_and(|ceiling| bound.saturating_mul(2) > ceiling);
@@ -105,32 +97,22 @@ impl<M: Memory> Estimates<M> {
         }
     }
 
-    /// Returns how long an attempt may take; `None` while too little is known.
+    /// Returns how long an attempt may take; `None` while too little is known, or
+    /// without a law.
     ///
     /// With a hedge that is armed after `hedge`, the first copy outlives that
     /// moment as many times as the law's multiple says. At most
     /// [`Duration::MAX`]; the caller lowers it to the constant.
     #[must_use]
-    pub fn ceiling(
-        &self,
-        now: Instant,
-        law: &AttemptCeiling,
-        hedge: Option<Duration>,
-    ) -> Option<Duration> {
-        self.ceiling_after(self.cuts.load(), now, law, hedge)
+    pub fn ceiling(&self, now: Instant, hedge: Option<Duration>) -> Option<Duration> {
+        self.ceiling_after(self.cuts.load(), now, hedge)
     }
 
-    fn ceiling_after(
-        &self,
-        cuts: u32,
-        now: Instant,
-        law: &AttemptCeiling,
-        hedge: Option<Duration>,
-    ) -> Option<Duration> {
-        let plain = self.plain(now, law)?;
-        let bound = match hedge {
-            Some(armed) => plain.max(law.bound(armed)),
-            None => plain,
+    fn ceiling_after(&self, cuts: u32, now: Instant, hedge: Option<Duration>) -> Option<Duration> {
+        let plain = self.plain(now)?;
+        let bound = match (hedge, &self.law) {
+            (Some(armed), Some(law)) => plain.max(law.bound(armed)),
+            _ => plain,
         };
         match cuts.checked_sub(PATIENCE) {
             None => Some(bound),
@@ -142,7 +124,8 @@ impl<M: Memory> Estimates<M> {
     }
 
     /// Returns the ceiling before any doubling.
-    fn plain(&self, now: Instant, law: &AttemptCeiling) -> Option<Duration> {
+    fn plain(&self, now: Instant) -> Option<Duration> {
+        let law = self.law.as_ref()?;
         let tail = self.successes.quantile(now, &self.tail)?;
         Some(law.bound(tail.upper()))
     }
@@ -205,10 +188,8 @@ const MOST_CUTS: u32 = 70;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::ratio::Ratio;
     use crate::memory::Local;
 
-    const LAW: AttemptCeiling = AttemptCeiling::DEFAULT;
     const NOW: Instant = Instant::from_nanos(1);
 
     const fn ms(ms: u64) -> Duration {
@@ -218,13 +199,13 @@ mod tests {
     fn warm(took: Duration, samples: u32) -> Estimates<Local> {
         let learnt = Estimates::new(&Policy::DEFAULT);
         for _ in 0..samples {
-            learnt.learn_success(NOW, took, Some(&LAW));
+            learnt.learn_success(NOW, took);
         }
         learnt
     }
 
     fn ceiling(learnt: &Estimates<Local>) -> Option<Duration> {
-        learnt.ceiling(NOW, &LAW, None)
+        learnt.ceiling(NOW, None)
     }
 
     /// The upper edges of the cells of 40 ms, 100 ms, 0.3 ms, 2 s and 10 ms.
@@ -247,7 +228,7 @@ mod tests {
         let mixed = |fast: u32, slow: u32| {
             let learnt = warm(ms(10), fast);
             for _ in 0..slow {
-                learnt.learn_success(NOW, ms(2_000), Some(&LAW));
+                learnt.learn_success(NOW, ms(2_000));
             }
             ceiling(&learnt)
         };
@@ -260,8 +241,8 @@ mod tests {
     #[test]
     fn a_hedge_lifts_the_ceiling() {
         let learnt = warm(ms(40), 20);
-        assert_eq!(learnt.ceiling(NOW, &LAW, Some(HUNDRED)), Some(HUNDRED * 3));
-        assert_eq!(learnt.ceiling(NOW, &LAW, Some(ms(10))), Some(FORTY * 3));
+        assert_eq!(learnt.ceiling(NOW, Some(HUNDRED)), Some(HUNDRED * 3));
+        assert_eq!(learnt.ceiling(NOW, Some(ms(10))), Some(FORTY * 3));
     }
 
     #[test]
@@ -270,7 +251,7 @@ mod tests {
         let mut seen = [Duration::ZERO; 6];
         let mut bound = ms(50);
         for seen in &mut seen {
-            learnt.learn_cut(NOW, bound, &LAW, None);
+            learnt.learn_cut(NOW, bound, None);
             bound = ceiling(&learnt).expect("it is warm");
             *seen = bound;
         }
@@ -282,11 +263,11 @@ mod tests {
     fn cuts_at_once_double_once() {
         let learnt = warm(ms(10), 1_000);
         for _ in 0..100 {
-            learnt.learn_cut(NOW, ms(50), &LAW, None);
+            learnt.learn_cut(NOW, ms(50), None);
         }
         assert_eq!(ceiling(&learnt), Some(ms(100)));
         for _ in 0..100 {
-            learnt.learn_cut(NOW, ms(100), &LAW, None);
+            learnt.learn_cut(NOW, ms(100), None);
         }
         assert_eq!(ceiling(&learnt), Some(ms(200)));
     }
@@ -295,11 +276,11 @@ mod tests {
     fn only_a_success_within_it_ends_the_doubling() {
         let learnt = warm(ms(10), 1_000);
         for bound in [50, 50, 50, 100] {
-            learnt.learn_cut(NOW, ms(bound), &LAW, None);
+            learnt.learn_cut(NOW, ms(bound), None);
         }
-        learnt.learn_success(NOW, ms(150), Some(&LAW));
+        learnt.learn_success(NOW, ms(150));
         assert_eq!(ceiling(&learnt), Some(ms(200)));
-        learnt.learn_success(NOW, ms(10), Some(&LAW));
+        learnt.learn_success(NOW, ms(10));
         assert_eq!(ceiling(&learnt), Some(ms(50)));
     }
 
@@ -307,21 +288,20 @@ mod tests {
     fn it_saturates() {
         let learnt = warm(ms(10), 20);
         for _ in 0..1_000 {
-            learnt.learn_cut(NOW, Duration::MAX, &LAW, None);
+            learnt.learn_cut(NOW, Duration::MAX, None);
         }
         let most = Duration::from_nanos(u64::MAX);
         assert_eq!(ceiling(&learnt), Some(most));
-        let odd = LAW.with_multiple(Ratio::ppm(u32::MAX));
-        assert!(learnt.ceiling(NOW, &odd, Some(Duration::MAX)).is_some());
+        assert_eq!(learnt.ceiling(NOW, Some(Duration::MAX)), Some(most));
         let years_later = Instant::from_nanos(u64::MAX / 2);
-        assert_eq!(learnt.ceiling(years_later, &odd, None), None);
+        assert_eq!(learnt.ceiling(years_later, None), None);
     }
 
     #[test]
     fn a_reset_forgets() {
         let learnt = warm(ms(10), 100);
         for _ in 0..9 {
-            learnt.learn_cut(NOW, ms(50), &LAW, None);
+            learnt.learn_cut(NOW, ms(50), None);
         }
         assert!(learnt.is_new_ceiling(ms(50)) && !learnt.is_new_ceiling(ms(50)));
         learnt.reset();
