@@ -6,6 +6,8 @@ use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::Jitter;
 use crate::policy::breaker::Breaker;
 use crate::policy::ceiling::AttemptCeiling;
+use crate::policy::measured_base::MeasuredBase;
+use crate::policy::saturation::Saturation;
 
 mod measured;
 
@@ -400,4 +402,19 @@ fn every_problem_of_a_saturation_is_found() {
             SaturationSamplesOutOfRange,
         ],
     );
+}
+
+// core-01.10
+#[test]
+fn saturation_needs_something_to_protect() {
+    let saturated = |policy: Policy| policy.with_saturation(Saturation::DEFAULT).validate();
+    let bare = Policy::DEFAULT.without_attempt_timeout();
+    let problems = saturated(bare).expect_err("nothing is measured");
+    assert!(problems.iter().eq([Problem::SaturationGuardsNothing]));
+    assert_eq!(saturated(Policy::DEFAULT), Ok(()));
+    assert_eq!(saturated(bare.with_hedge(Hedge::DEFAULT)), Ok(()));
+    let measured = Backoff::DEFAULT.with_measured_base(MeasuredBase::DEFAULT);
+    assert_eq!(saturated(bare.with_backoff(measured)), Ok(()));
+    let problems = saturated(Policy::DEFAULT.with_adaptive(false)).expect_err("it contradicts");
+    assert!(problems.contains(Problem::SaturationNotAdaptive));
 }
