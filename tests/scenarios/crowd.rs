@@ -1,11 +1,13 @@
-//! A hundred thousand calls at once.
+//! Many calls at once: a hundred thousand on one thread, and threads side by side.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::thread;
 use std::time::Duration;
 
-use steadfast::{Budget, EventKind, Reason};
+use steadfast::std_timer::HedgedGuard;
+use steadfast::{AnyError, Breaker, Budget, Concurrency, EventKind, Hedge, Policy, Rate, Reason};
 use steadfast_testing::{Fault, Recorder, Script, World};
 
 use crate::stage::{INSTANT, TOUCHY, backoff, guard, ms, secs};
@@ -61,4 +63,35 @@ fn a_crowd_shares_a_breaker_that_opens() {
     assert_eq!(refused.elapsed(), ms(100));
     assert!(refused.retry_after() > Some(Duration::ZERO));
     assert_eq!(script.calls(), CROWD);
+}
+
+// Two real threads on one guard. Fewer calls than fill a counter of the window of
+// latencies, so that it has to hold each one.
+#[test]
+fn two_threads_lose_no_count() {
+    const CALLS: u64 = 1_500;
+    static GUARD: HedgedGuard<AnyError> = HedgedGuard::classified(
+        Policy::DEFAULT
+            .with_breaker(Breaker::DEFAULT)
+            .with_hedge(Hedge::DEFAULT)
+            .with_concurrency(Concurrency::fixed(2))
+            .with_rate(Rate::per_second(10_000)),
+        AnyError,
+    );
+    let call = || {
+        let call = GUARD.call(|_| std::future::ready(Ok::<u32, ()>(1)));
+        assert_eq!(futures_lite::future::block_on(call).ok(), Some(1));
+    };
+    // Whoever is first begins the windows.
+    call();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..CALLS).for_each(|_| call()));
+        }
+    });
+    let measured = GUARD.measured();
+    assert_eq!(measured.successes, Some(2 * CALLS + 1));
+    assert_eq!(measured.attempts, Some(2 * CALLS + 1));
+    assert!(measured.normal_latency.is_some());
+    assert_eq!(GUARD.concurrency().expect("a limit").in_flight(), 0);
 }
