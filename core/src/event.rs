@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::limited::Limit;
 use crate::reason::Reason;
 use crate::time::nanos;
 use crate::verdict::{Code, Verdict};
@@ -138,6 +139,7 @@ const NONE: u64 = u64::MAX;
 pub struct Event {
     kind: EventKind,
     reason: Option<Reason>,
+    limit: Option<Limit>,
     // The verdict taken apart and plain nanoseconds keep it in a cache line.
     verdict: Code,
     number: u32,
@@ -155,6 +157,7 @@ impl Event {
         Self {
             kind,
             reason: None,
+            limit: None,
             verdict: Verdict::OK.parts().1,
             number,
             pushback: Verdict::OK.parts().0,
@@ -199,6 +202,16 @@ impl Event {
     pub const fn with_reason(self, reason: Reason) -> Self {
         Self {
             reason: Some(reason),
+            ..self
+        }
+    }
+
+    /// Returns the event with the limit of this process that refused, or would
+    /// have.
+    #[must_use]
+    pub const fn with_limit(self, limit: Limit) -> Self {
+        Self {
+            limit: Some(limit),
             ..self
         }
     }
@@ -259,6 +272,13 @@ impl Event {
         self.reason
     }
 
+    /// Returns the limit of this process that refused the attempt, or would have;
+    /// only [`EventKind::Attempt`] and [`EventKind::WouldReject`] have it.
+    #[must_use]
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
     /// Returns the attempt's duration, else the time since the call began.
     #[must_use]
     pub const fn duration(&self) -> Duration {
@@ -294,7 +314,8 @@ impl fmt::Debug for Event {
     }
 }
 
-/// `[policy] Kind #number Verdict error (duration) +delay`, what is absent left out.
+/// `[policy] Kind #number Verdict error by the limit (duration) +delay`, what is
+/// absent left out.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.policy {
@@ -309,6 +330,9 @@ impl fmt::Display for Event {
         )?;
         if let Some(error) = self.error {
             write!(f, " {}", short_name(error))?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, " by the {limit}")?;
         }
         write!(f, " ({})", Millis(self.duration))?;
         match self.delay {
@@ -339,48 +363,4 @@ impl fmt::Display for Millis {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    // core-14.14
-    #[test]
-    fn text_reads_as_specified() {
-        let attempt = Event::new(EventKind::Attempt, 1)
-            .with_policy("api")
-            .with_duration(Duration::from_micros(100));
-        assert_eq!(attempt.to_string(), "[api] Attempt #1 Ok (0.1ms)");
-
-        let retry = Event::new(EventKind::Retrying, 2)
-            .with_verdict(Verdict::TRANSIENT)
-            .with_error("std::io::error::Error")
-            .with_duration(Duration::from_micros(12_340))
-            .with_delay(Duration::from_millis(200));
-        assert_eq!(
-            retry.to_string(),
-            "Retrying #2 Transient Error (12.3ms) +200ms"
-        );
-    }
-
-    // core-14.15
-    #[test]
-    fn an_unnamed_policy_has_no_bracket() {
-        let text = Event::new(EventKind::Succeeded, 1).to_string();
-        assert_eq!(text, "Succeeded #1 Ok (0ms)");
-    }
-
-    #[test]
-    fn zero_delay_is_not_no_delay() {
-        let event = Event::new(EventKind::Retrying, 2);
-        assert_eq!(event.delay(), None);
-        assert_eq!(
-            event.with_delay(Duration::ZERO).delay(),
-            Some(Duration::ZERO)
-        );
-        assert!(event.with_delay(Duration::MAX).delay().is_some());
-    }
-
-    #[test]
-    fn it_fits_a_cache_line() {
-        assert!(size_of::<Event>() <= 64, "{}", size_of::<Event>());
-    }
-}
+mod tests;

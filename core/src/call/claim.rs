@@ -4,12 +4,13 @@ use super::log::Journal;
 use super::machine::{Machine, Surroundings};
 use crate::event::EventKind;
 use crate::lanes::Lanes;
-use crate::limited::Limited;
+use crate::limited::{Limit, Limited};
 use crate::listener::Listener;
 use crate::memory::Memory;
 use crate::reason::Reason;
 use crate::state::adaptive_throttle::Ticket;
 use crate::state::concurrency_limit::slot::Slot;
+use crate::state::rate_limit::Reservation;
 use crate::time::Instant;
 
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
@@ -45,38 +46,54 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             None => None,
         };
         let ticket = match live.throttle() {
-            Some(throttle) if !self.has_sent => {
+            // Not when one of this call was sent or flies, be it to race that.
+            Some(throttle) if !self.has_sent && self.flying == 0 => {
                 Some(throttle.admit(now, self.criticality, live.draw(&around.seed))?)
             }
             _ => None,
         };
-        let mut is_observed = slot.as_ref().is_some_and(Slot::is_observed)
-            || ticket.as_ref().is_some_and(Ticket::is_observed);
+        let spared = [
+            (
+                Limit::Concurrency,
+                slot.as_ref().is_some_and(Slot::is_observed),
+            ),
+            (
+                Limit::Rate,
+                reservation.as_ref().is_some_and(Reservation::is_observed),
+            ),
+            (
+                Limit::Throttle,
+                ticket.as_ref().is_some_and(Ticket::is_observed),
+            ),
+        ];
         if let Some(reservation) = reservation {
-            is_observed |= reservation.is_observed();
             reservation.spend();
         }
         if let Some(leg) = self.legs.as_mut().get_mut(lane) {
             leg.ticket = ticket;
             leg.slot = slot;
         }
-        self.has_sent = true;
-        if is_observed {
-            self.tell_spared(Reason::Throttled, now, around);
+        for (limit, is_observed) in spared {
+            if is_observed {
+                self.tell_spared(Reason::Throttled, Some(limit), now, around);
+            }
         }
         Ok(())
     }
 
-    /// Tells that a part which only observes would have refused.
+    /// Tells that a part which only observes would have refused; which limit, if
+    /// it is one.
     pub(super) fn tell_spared<L: Listener, S>(
         &self,
         reason: Reason,
+        limit: Option<Limit>,
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
         let kind = EventKind::WouldReject;
-        self.tell(kind, self.next_number(), now, around, |event| {
-            event.with_reason(reason)
+        self.tell(kind, self.next_number(), now, around, |event| match limit {
+            Some(limit) => event.with_reason(reason).with_limit(limit),
+            None => event.with_reason(reason),
         });
     }
 }

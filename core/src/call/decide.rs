@@ -81,12 +81,18 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.journal
             .record(start, took, ending, verdict, leg.is_hedge);
         self.learn(&leg, now, took);
+        self.has_sent |= ending != Ending::Refused;
         if self.live.has_limits() && ending != Ending::Refused {
             self.settle_limits(&mut leg, now, took, around);
         }
 
+        let limited_by = self.refusing_limit();
         self.tell(EventKind::Attempt, self.number, now, around, |event| {
-            event.with_duration(took)
+            let event = event.with_duration(took);
+            match limited_by {
+                Some(limit) => event.with_limit(limit),
+                None => event,
+            }
         });
         // One that was cut has let go of its thread; then the machine slept.
         let overrun = leg.give_up.saturating_add(OVERRUN);
@@ -194,7 +200,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 Some(token) => {
                     if token.is_observed() {
                         self.is_spared = true;
-                        self.tell_spared(Reason::BudgetExhausted, now, around);
+                        self.tell_spared(Reason::BudgetExhausted, None, now, around);
                     }
                     self.charge = token.into_charge();
                 }

@@ -1,5 +1,7 @@
 //! What a caller gets when a guarded call fails.
 
+mod text;
+
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
@@ -9,7 +11,6 @@ use super::report::Report;
 use crate::breaker_state::BreakerState;
 use crate::classify::Meaning;
 use crate::limited::Limit;
-use crate::policy::span::Compact;
 use crate::reason::Reason;
 use crate::time::nanos;
 use crate::verdict::{Code, Kind, Verdict};
@@ -40,7 +41,7 @@ pub struct CallError<E> {
     ending: Ending,
     // The verdict taken apart and plain nanoseconds keep the error small.
     verdict: Code,
-    // Never both: the breaker's state, or the limit.
+    // Never both: the breaker's state, or the limit; and whether anything left.
     refused_by: RefusedBy,
     attempts: u32,
     pushback: u64,
@@ -50,7 +51,8 @@ pub struct CallError<E> {
     policy: Option<&'static str>,
 }
 
-/// Who refused, in one byte: an error has no room for two.
+/// Who refused and whether that was all, in one byte: an error has no room for
+/// more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct RefusedBy(u8);
 
@@ -58,6 +60,7 @@ impl RefusedBy {
     const NOBODY: Self = Self(0);
     const STATES: u8 = 0x10;
     const LIMITS: u8 = 0x20;
+    const UNSENT: u8 = 0x80;
 
     const fn breaker(state: BreakerState) -> Self {
         Self(Self::STATES | state as u8)
@@ -67,14 +70,26 @@ impl RefusedBy {
         Self(Self::LIMITS | limit as u8)
     }
 
+    const fn unsent(self) -> Self {
+        Self(self.0 | Self::UNSENT)
+    }
+
+    const fn is_unsent(self) -> bool {
+        self.0 & Self::UNSENT != 0
+    }
+
     fn state(self) -> Option<BreakerState> {
         let mut all = BreakerState::ALL.into_iter();
-        all.find(|&state| self == Self::breaker(state))
+        all.find(|&state| self.names(Self::breaker(state)))
     }
 
     fn limited_by(self) -> Option<Limit> {
         let mut all = Limit::ALL.into_iter();
-        all.find(|&limit| self == Self::limit(limit))
+        all.find(|&limit| self.names(Self::limit(limit)))
+    }
+
+    const fn names(self, other: Self) -> bool {
+        self.0 & !Self::UNSENT == other.0
     }
 }
 
@@ -87,15 +102,20 @@ impl<E> CallError<E> {
             Reason::DeadlineExceeded => report.deadline,
             _ => report.cut_after,
         };
+        let refused_by = match (report.refused_in, report.limited_by) {
+            (Some(state), _) => RefusedBy::breaker(state),
+            (None, Some(limit)) => RefusedBy::limit(limit),
+            (None, None) => RefusedBy::NOBODY,
+        };
         Self {
             error,
             reason: report.reason,
             ending: report.ending,
             verdict,
-            refused_by: match (report.refused_in, report.limited_by) {
-                (Some(state), _) => RefusedBy::breaker(state),
-                (None, Some(limit)) => RefusedBy::limit(limit),
-                (None, None) => RefusedBy::NOBODY,
+            refused_by: if report.has_sent {
+                refused_by
+            } else {
+                refused_by.unsent()
             },
             attempts: report.attempts,
             pushback,
@@ -146,7 +166,7 @@ impl<E> CallError<E> {
     /// Returns when another call is worth making, if anybody knows.
     ///
     /// From the breaker or the budget, if one of them ended the call, else what
-    /// the dependency asked for last.
+    /// the dependency, or the limit that refused, asked for last.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         span(self.hint)
@@ -169,10 +189,19 @@ impl<E> CallError<E> {
     }
 
     /// Returns the limit of this process that refused the last attempt, if one
-    /// did.
+    /// did and the breaker did not end the call.
     #[must_use]
     pub fn limited_by(&self) -> Option<Limit> {
         self.refused_by.limited_by()
+    }
+
+    /// Tells whether any attempt was sent: neither the breaker, a limit nor a hook
+    /// refused it.
+    ///
+    /// If none was, it is safe to make the call again, whatever it does.
+    #[must_use]
+    pub const fn is_sent(&self) -> bool {
+        !self.refused_by.is_unsent()
     }
 
     /// Tells whether the last attempt was cut short by a bound.
@@ -208,80 +237,6 @@ const fn span(word: u64) -> Option<Duration> {
     }
 }
 
-/// What happened and what to do; the operation's own error is the source.
-impl<E> fmt::Display for CallError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = self.policy {
-            write!(f, "{name}: ")?;
-        }
-        let tried = Tried(self.attempts);
-        let elapsed = Compact(self.elapsed());
-        match self.reason {
-            Reason::Succeeded => f.write_str("succeeded")?,
-            Reason::Permanent => {
-                write!(f, "failed on attempt {}, not worth a retry", self.attempts)?;
-            }
-            Reason::AttemptsExhausted => write!(f, "failed after {tried} in {elapsed}")?,
-            Reason::DeadlineExceeded => {
-                let deadline = self.deadline().unwrap_or_default();
-                if self.elapsed() < deadline {
-                    f.write_str("no time for another attempt before the ")?;
-                    write!(f, "deadline of {}, {tried} in {elapsed}", Compact(deadline))?;
-                } else {
-                    write!(
-                        f,
-                        "deadline of {} exceeded, {tried} in {elapsed}",
-                        Compact(deadline)
-                    )?;
-                }
-            }
-            Reason::DependencyUnavailable => {
-                if self.attempts == 0 {
-                    f.write_str("not called")?;
-                } else {
-                    write!(f, "not retried after {tried}")?;
-                }
-                let state = self.refused_by.state().unwrap_or(BreakerState::Open);
-                write!(f, ": the circuit breaker is {state}")?;
-            }
-            Reason::BudgetExhausted => {
-                write!(f, "not retried after {tried}: the retry budget is empty")?;
-            }
-            Reason::Throttled => {
-                write!(f, "not retried after {tried}: the dependency asks for a ")?;
-                f.write_str("longer pause than the policy allows")?;
-            }
-            Reason::Setup => {
-                let next = self.attempts.saturating_add(1);
-                write!(f, "the hook before attempt {next} failed")?;
-            }
-        }
-        match (self.ending, self.reason) {
-            (_, Reason::Setup) => {}
-            (Ending::Cut, _) => {
-                f.write_str("; the last attempt timed out")?;
-                if self.reason == Reason::AttemptsExhausted
-                    && let Some(bound) = span(self.bound)
-                {
-                    write!(f, " after {}", Compact(bound))?;
-                }
-            }
-            (Ending::Refused, _) if self.attempts > 0 => {
-                f.write_str("; the last attempt was not admitted")?;
-                if let Some(limit) = self.limited_by() {
-                    write!(f, " by the {limit}")?;
-                }
-            }
-            _ => {}
-        }
-        match self.retry_after() {
-            None => Ok(()),
-            Some(Duration::ZERO) => f.write_str("; try again"),
-            Some(after) => write!(f, "; try again in {}", Compact(after)),
-        }
-    }
-}
-
 impl<E: fmt::Debug> fmt::Debug for CallError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallError")
@@ -308,15 +263,16 @@ impl<E: Error + 'static> Error for CallError<E> {
 ///
 /// A guard inside that refused before anything left is self-imposed; one that
 /// ran into a refusal later, or was told to wait, is throttled; used-up attempts
-/// and deadlines are transient, or what the dependency said last if it throttled. Prefer one guard to two: their retries multiply.
+/// and deadlines are transient, or what the dependency said last if it throttled.
+/// Prefer one guard to two: their retries multiply.
 impl<E> Meaning for CallError<E> {
     fn verdict(&self) -> Verdict {
-        let meaning = match (self.reason, self.attempts) {
-            (Reason::Succeeded | Reason::Permanent | Reason::Setup, _) => {
+        let meaning = match self.reason {
+            Reason::Succeeded | Reason::Permanent | Reason::Setup => {
                 return Verdict::PERMANENT;
             }
-            (Reason::DependencyUnavailable | Reason::DeadlineExceeded, 0) => Verdict::SELF_IMPOSED,
-            (Reason::AttemptsExhausted | Reason::DeadlineExceeded, _)
+            _ if !self.is_sent() => Verdict::SELF_IMPOSED,
+            Reason::AttemptsExhausted | Reason::DeadlineExceeded
                 if self.last_verdict().kind() != Kind::Throttled =>
             {
                 Verdict::TRANSIENT
@@ -327,20 +283,6 @@ impl<E> Meaning for CallError<E> {
             Some(after) => meaning.with_pushback(after),
             None => meaning,
         }
-    }
-}
-
-/// `1 attempt`, `3 attempts`.
-struct Tried(u32);
-
-impl fmt::Display for Tried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} attempt{}",
-            self.0,
-            if self.0 == 1 { "" } else { "s" }
-        )
     }
 }
 

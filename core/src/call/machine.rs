@@ -107,7 +107,7 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) has_waited: bool,
     /// A retry went on that an observing budget would have refused.
     pub(super) is_spared: bool,
-    /// The limits have let an attempt out.
+    /// An attempt that has ended was neither refused by a limit nor by a hook.
     pub(super) has_sent: bool,
     /// This process is late for what it has to do: what it measures is not the
     /// dependency.
@@ -203,6 +203,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) {
         self.is_saturated = delay.is_some();
+        // Who is not heard leaves the episode to be told by others.
+        if self.is_saturated && !around.listener.is_listening() {
+            return;
+        }
         let is_new = self.live.is_new_episode(self.is_saturated);
         if let Some(delay) = delay
             && is_new
@@ -340,9 +344,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         } else {
             self.claim(self.lane(), now, around)
         };
-        // The retry happens: its token is spent for good. Else it goes back.
-        if let Some(charge) = self.charge.take()
-            && claimed.is_ok()
+        // The retry happens: its token is spent for good. Where a limit refuses,
+        // it is kept for the next attempt, which is not charged anew.
+        if claimed.is_ok()
+            && let Some(charge) = self.charge.take()
         {
             charge.spend();
         }
@@ -454,17 +459,21 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                     .live
                     .breaker()
                     .and_then(|breaker| breaker.retry_after(now)),
-                Reason::BudgetExhausted => self
-                    .live
-                    .budget()
-                    .and_then(|budget| budget.retry_after(now)),
+                Reason::BudgetExhausted => self.live.budget().and_then(|budget| {
+                    if self.criticality.is_sheddable() {
+                        budget.retry_after_sheddable(now)
+                    } else {
+                        budget.retry_after(now)
+                    }
+                }),
                 Reason::Succeeded | Reason::Permanent | Reason::Setup => None,
                 _ if self.has_waited => None,
                 // What the dependency asked for and this call did not wait for.
                 _ => self.verdict().pushback(),
             },
             refused_in: self.refused_in,
-            limited_by: self.limited_by,
+            limited_by: self.refusing_limit(),
+            has_sent: self.has_sent,
             policy: self.policy().name(),
         }
     }
@@ -506,6 +515,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         &self.journal
     }
 
+    /// The limit that refused the attempt which ended last.
+    pub(super) fn refusing_limit(&self) -> Option<Limit> {
+        self.limited_by.filter(|_| self.ending == Ending::Refused)
+    }
+
     pub(super) fn left(&self, now: Instant) -> Duration {
         if self.due == Instant::MAX {
             Duration::MAX
@@ -537,6 +551,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
 
     /// Ends the call; what it holds goes back.
     pub(super) fn finish(&mut self, reason: Reason) {
+        self.has_sent |= self.flying > 0;
         for leg in self.legs.as_mut() {
             leg.clear();
         }

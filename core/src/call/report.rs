@@ -31,6 +31,8 @@ pub struct Report {
     pub refused_in: Option<BreakerState>,
     /// The limit of this process that refused the last attempt, if one did.
     pub limited_by: Option<Limit>,
+    /// An attempt was made that neither a limit nor a hook refused.
+    pub has_sent: bool,
     /// The name of the policy.
     pub policy: Option<&'static str>,
 }

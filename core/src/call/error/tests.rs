@@ -11,6 +11,7 @@ const REPORT: Report = Report {
     hint: None,
     refused_in: None,
     limited_by: None,
+    has_sent: true,
     policy: Some("payments"),
 };
 
@@ -42,6 +43,7 @@ fn text_says_what_happened() {
                 reason: Reason::DependencyUnavailable,
                 attempts: 0,
                 ending: Ending::Refused,
+                has_sent: false,
                 hint: Some(Duration::from_millis(12_340)),
                 refused_in: Some(BreakerState::Open),
                 ..REPORT
@@ -96,6 +98,7 @@ fn a_guard_around_it_knows_what_it_means() {
             reason,
             attempts,
             hint,
+            has_sent: attempts > 0,
             ..REPORT
         };
         CallError::<()>::new(&report, None).verdict()
@@ -129,6 +132,96 @@ fn a_guard_around_it_knows_what_it_means() {
         Verdict::throttled_for(three)
     );
     assert_eq!(meant(Reason::Permanent, 1, None), Verdict::PERMANENT);
+    let refused = Report {
+        has_sent: false,
+        verdict: Verdict::self_imposed_for(three),
+        ..throttled
+    };
+    assert_eq!(
+        CallError::<()>::new(&refused, None).verdict(),
+        Verdict::self_imposed_for(three)
+    );
+}
+
+#[test]
+fn text_says_who_refused() {
+    let refused = Report {
+        ending: Ending::Refused,
+        verdict: Verdict::SELF_IMPOSED,
+        limited_by: Some(Limit::Concurrency),
+        has_sent: false,
+        ..REPORT
+    };
+    let once = Report {
+        attempts: 1,
+        elapsed: Duration::ZERO,
+        limited_by: Some(Limit::Rate),
+        hint: Some(Duration::from_millis(250)),
+        ..refused
+    };
+    let sent = Report {
+        has_sent: true,
+        ..refused
+    };
+    let hook = Report {
+        limited_by: None,
+        ..refused
+    };
+    let long = |report| Report {
+        reason: Reason::Throttled,
+        attempts: 1,
+        hint: Some(Duration::from_secs(45)),
+        ..report
+    };
+    let late = Report {
+        reason: Reason::DeadlineExceeded,
+        ..once
+    };
+    let cases = [
+        (
+            refused,
+            "not called: all 3 attempts in 1.2s refused, the last by the concurrency limit of this process",
+        ),
+        (
+            once,
+            "not called: refused by the rate limit of this process; try again in 250ms",
+        ),
+        (
+            hook,
+            "not called: all 3 attempts in 1.2s refused, the last by the `admit` hook",
+        ),
+        (
+            sent,
+            "failed after 3 attempts in 1.2s; the last attempt was refused by the concurrency limit of this process",
+        ),
+        (
+            Report {
+                limited_by: None,
+                ..sent
+            },
+            "failed after 3 attempts in 1.2s; the last attempt was refused by the `admit` hook",
+        ),
+        (
+            long(once),
+            "not called: the rate limit of this process asks for a longer pause than the policy allows; try again in 45s",
+        ),
+        (
+            long(hook),
+            "not called: the `admit` hook asks for a longer pause than the policy allows; try again in 45s",
+        ),
+        (
+            long(sent),
+            "not retried after 1 attempt: the concurrency limit of this process asks for a longer pause than the policy allows; try again in 45s",
+        ),
+        (
+            late,
+            "no time for another attempt before the deadline of 10s, 1 attempt in 0s; the last attempt was refused by the rate limit of this process; try again in 250ms",
+        ),
+    ];
+    for (report, text) in cases {
+        let error = CallError::<()>::new(&report, None);
+        assert_eq!(error.to_string(), std::format!("payments: {text}"));
+    }
 }
 
 #[test]
@@ -150,6 +243,7 @@ fn whoever_refused_survives_packing() {
         let error = CallError::<()>::new(&report, None);
         assert_eq!(error.limited_by(), Some(limit));
         assert_eq!(error.breaker_state(), None);
+        assert!(error.is_sent());
     }
     for state in BreakerState::ALL {
         let report = Report {
@@ -159,5 +253,12 @@ fn whoever_refused_survives_packing() {
         let error = CallError::<()>::new(&report, None);
         assert_eq!(error.breaker_state(), Some(state));
         assert_eq!(error.limited_by(), None);
+        let unsent = Report {
+            has_sent: false,
+            ..report
+        };
+        let unsent = CallError::<()>::new(&unsent, None);
+        assert_eq!(unsent.breaker_state(), Some(state));
+        assert!(!unsent.is_sent());
     }
 }
