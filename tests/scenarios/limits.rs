@@ -1,4 +1,11 @@
-//! Limits inside an operation: what a refusal does to the call.
+//! Limits: inside an operation here, in the policy of a guard in the modules.
+
+mod adaptive;
+mod guarded;
+mod leaks;
+mod observed;
+mod races;
+mod throttled;
 
 use std::io;
 

@@ -11,6 +11,8 @@ use crate::time::nanos;
 /// When requests exceed a multiple of the accepts, each further one is refused
 /// with the probability `(requests - multiple * accepts) / (requests + 1)`, so
 /// that what is sent stays near the multiple of what the dependency can take.
+/// Where the newest fifth of the window alone gives less, that holds: so it does
+/// not take windows to recover.
 ///
 /// ```
 /// use steadfast_core::{Ratio, Throttle};
@@ -33,9 +35,10 @@ impl Throttle {
     /// A multiple of 1.1 leaves a tenth of the dependency's work to be wasted on
     /// rejections. Twice, as is often advised, fits rejections that cost next to
     /// nothing; where one is a timeout it keeps an overload alive. Half a minute
-    /// notices an outage in three seconds, and a recovery as fast; two minutes
-    /// would take four times as long. A tenth always goes through, so that a
-    /// recovery is noticed at all. Fewer than 20 requests prove nothing.
+    /// notices an outage in three seconds, and lets nine tenths through again a
+    /// minute after its end; two minutes would take four times as long. A tenth
+    /// always goes through, so that a recovery is noticed at all. Fewer than 20
+    /// requests prove nothing.
     pub const DEFAULT: Self = Self {
         multiple: Ratio::permille(1_100),
         window: 30_000_000_000,

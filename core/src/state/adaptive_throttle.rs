@@ -18,7 +18,8 @@ use crate::verdict::{Kind, Verdict};
 /// What is on its way counts against the dependency when it is unanswered for a
 /// tenth to a fifth of the window: earlier it would hold back a rising load,
 /// later a dependency that hangs would go unnoticed. A dropped ticket counts as
-/// nothing.
+/// nothing. Where the newest two tenths alone give a lesser chance, that holds,
+/// so that a recovery is not held up by the outage before it.
 ///
 /// `Critical` work is refused with the chance that [`Throttle`] tells. The rest is
 /// ordered around it: `Sheddable` is refused when either of two such draws says
@@ -111,21 +112,37 @@ impl<M: Memory> AdaptiveThrottle<M> {
     pub fn chance(&self, now: Instant, criticality: Criticality) -> Ratio {
         let _vacated = self.window.advance(now);
         let (mut requests, mut accepts) = (0_u64, 0_u64);
+        let (mut waits, mut recent) = (0_u64, None);
         for (age, tally) in self.window.payloads().map(Tally).enumerate() {
-            let waits = if age < GRACE { tally.open() } else { 0 };
-            requests = requests.saturating_add(tally.requests().saturating_sub(waits));
+            if age == NEWEST {
+                recent = self.refused_of(requests, accepts);
+            }
+            requests = requests.saturating_add(tally.requests());
             accepts = accepts.saturating_add(tally.accepts());
+            if age < NEWEST {
+                waits = waits.saturating_add(tally.open());
+            }
         }
-        if requests < u64::from(self.throttle.minimum_requests()) {
+        requests = requests.saturating_sub(waits);
+        let Some(whole) = self.refused_of(requests, accepts) else {
             return Ratio::ZERO;
+        };
+        let chance = recent.map_or(whole, |recent| recent.min(whole));
+        let chance = Ratio::ppm(ordered(chance, criticality));
+        chance.min(self.throttle.cap())
+    }
+
+    /// The chance after so many requests, in parts per million; none while they
+    /// are too few.
+    fn refused_of(&self, requests: u64, accepts: u64) -> Option<u32> {
+        if requests < u64::from(self.throttle.minimum_requests()) {
+            return None;
         }
         let excess = requests.saturating_sub(self.throttle.multiple().of(accepts));
         let chance = excess
             .saturating_mul(MILLION.into())
-            .checked_div(requests.saturating_add(1));
-        let chance = u32::try_from(chance.unwrap_or(0)).unwrap_or(MILLION);
-        let chance = Ratio::ppm(ordered(chance, criticality));
-        chance.min(self.throttle.cap())
+            .checked_div(requests.saturating_add(1))?;
+        Some(u32::try_from(chance).unwrap_or(MILLION))
     }
 
     /// Tells whether it only observes, see [`AdaptiveThrottle::observe`].
@@ -274,8 +291,14 @@ const MILLION: u32 = Ratio::ONE.as_ppm();
 /// How finely the window slides.
 const TENTHS: usize = 10;
 
-/// How many slices old, the current one included, an open request may be.
-const GRACE: usize = 2;
+/// How many slices, the current one included, are new.
+///
+/// An open request of theirs may yet be answered, so it does not raise the
+/// chance. And alone they may lower it: what is sent grows by a tenth in the time
+/// that is looked at, and over a whole window that is six minutes until all goes
+/// through again. There open requests do count, or one that takes some at once
+/// and lets the rest hang would look well.
+const NEWEST: usize = 2;
 
 #[cfg(test)]
 mod tests;

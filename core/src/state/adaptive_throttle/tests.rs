@@ -104,6 +104,82 @@ fn long_health_does_not_hide_an_outage() {
     assert_eq!(chance(&throttle, at(now)), Ratio::percent(90));
 }
 
+/// Fifty requests, a second's, of which those that are sent succeed or not; how
+/// many were.
+fn second(throttle: &Alone, secs: u64, verdict: Verdict) -> usize {
+    let sent = (0..50).filter(|&call| {
+        let now = at(secs * 1_000 + call * 20);
+        let draw = random(5, secs * 50 + call);
+        let ticket = throttle.admit(now, Criticality::Critical, draw);
+        ticket.map(|ticket| ticket.settle(verdict)).is_ok()
+    });
+    sent.count()
+}
+
+#[test]
+fn a_recovery_takes_no_windows() {
+    let throttle = new();
+    for secs in 0..90 {
+        let verdict = [Verdict::OK, Verdict::TRANSIENT][usize::from(secs >= 30)];
+        second(&throttle, secs, verdict);
+    }
+    let well = (90..).find(|&secs| second(&throttle, secs, Verdict::OK) >= 45);
+    assert!((110..150).contains(&well.unwrap()), "{well:?}");
+    let later = (0..100).map(|secs| second(&throttle, 160 + secs, Verdict::OK));
+    assert_eq!(later.sum::<usize>(), 5_000);
+}
+
+// One that takes half at once and lets the rest hang.
+#[test]
+fn what_hangs_is_not_recovered() {
+    let throttle = new();
+    let mut hanging = std::collections::VecDeque::new();
+    for call in 0..10_000 {
+        let now = call * 20;
+        while hanging
+            .front()
+            .is_some_and(|(sent, _)| sent + 10_000 <= now)
+        {
+            let (_, ticket): (u64, Ticket<'_, Local>) = hanging.pop_front().unwrap();
+            ticket.settle(Verdict::TRANSIENT);
+        }
+        let Ok(ticket) = throttle.admit(at(now), Criticality::Critical, random(9, call)) else {
+            continue;
+        };
+        if random(11, call).is_multiple_of(2) {
+            ticket.settle(Verdict::OK);
+        } else {
+            hanging.push_back((now, ticket));
+        }
+    }
+    let chance = chance(&throttle, at(200_000));
+    assert!(chance >= Ratio::percent(70), "{chance:?}");
+}
+
+// A dependency that takes a fifth gets a little more than that, no more.
+#[test]
+fn a_lasting_overload_is_not_a_recovery() {
+    let throttle = new();
+    let mut sent = 0;
+    for secs in 0..300 {
+        let mut left = 10;
+        for call in 0..50 {
+            let (now, draw) = (at(secs * 1_000 + call * 20), random(7, secs * 50 + call));
+            let Ok(ticket) = throttle.admit(now, Criticality::Critical, draw) else {
+                continue;
+            };
+            sent += u64::from(secs >= 100);
+            if left > 0 {
+                left -= 1;
+                ticket.settle(Verdict::OK);
+            } else {
+                ticket.settle(Verdict::THROTTLED);
+            }
+        }
+    }
+    assert!((1_900..2_300).contains(&sent), "{sent}");
+}
+
 // go-zero#5011
 #[test]
 fn a_dependency_that_hangs_is_noticed() {
