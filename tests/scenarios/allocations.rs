@@ -10,8 +10,8 @@ use allocation_counter::measure;
 use steadfast::tokio::{Guard, HedgedGuard};
 use steadfast::{
     AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
-    Criticality, Hedge, Instant, Limited, Policy, Queue, Rate, RateLimit, Reservation, Throttle,
-    Verdict,
+    Criticality, Hedge, Instant, Limit, Limited, Policy, Queue, Rate, RateLimit, Reservation,
+    Saturation, Throttle, Verdict,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -197,4 +197,37 @@ fn limits_allocate_nothing() {
         }
     };
     assert_eq!(allocations(run), 0);
+}
+
+/// Everything that a policy can ask about this process.
+///
+/// What asks tokio how late it is is a task, so it allocates: by itself, four times
+/// a second at most, and not in these calls, for which no time passes.
+const LIMITED: Policy = POLICY
+    .with_concurrency(Concurrency::ADAPTIVE)
+    .with_rate(Rate::per_window(1_000_000, Duration::from_secs(60)))
+    .with_throttle(Throttle::DEFAULT)
+    .with_saturation(Saturation::DEFAULT);
+
+#[test]
+fn a_limited_guard_allocates_nothing() {
+    static GUARD: Guard = Guard::new(LIMITED);
+    let calls = || async {
+        for _ in 0..100 {
+            let _ = GUARD.call(|_| suspends()).await;
+        }
+    };
+    assert_eq!(on_tokio(calls), 0);
+}
+
+#[test]
+fn what_a_limit_refuses_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY.with_concurrency(Concurrency::fixed(1)));
+    let limit = GUARD.concurrency().expect("a limit");
+    let _held = limit.acquire(Instant::ZERO).expect("a place");
+    let refused = || async {
+        let error = GUARD.call(|_| suspends()).await.expect_err("refused");
+        assert_eq!(error.limited_by(), Some(Limit::Concurrency));
+    };
+    assert_eq!(on_tokio(refused), 0);
 }

@@ -2,7 +2,7 @@
 
 use super::log::Journal;
 use super::machine::{Machine, Surroundings};
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 use crate::lanes::Lanes;
 use crate::limited::{Limit, Limited};
 use crate::listener::Listener;
@@ -75,25 +75,31 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         for (limit, is_observed) in spared {
             if is_observed {
-                self.tell_spared(Reason::Throttled, Some(limit), now, around);
+                self.tell_would_reject(now, around, |event| {
+                    event.with_reason(Reason::Throttled).with_limit(limit)
+                });
             }
         }
         Ok(())
     }
 
-    /// Tells that a part which only observes would have refused; which limit, if
-    /// it is one.
+    /// Tells that a part which only observes would have refused.
     pub(super) fn tell_spared<L: Listener, S>(
         &self,
         reason: Reason,
-        limit: Option<Limit>,
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
+        self.tell_would_reject(now, around, |event| event.with_reason(reason));
+    }
+
+    fn tell_would_reject<L: Listener, S>(
+        &self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+        detail: impl FnOnce(Event) -> Event,
+    ) {
         let kind = EventKind::WouldReject;
-        self.tell(kind, self.next_number(), now, around, |event| match limit {
-            Some(limit) => event.with_reason(reason).with_limit(limit),
-            None => event.with_reason(reason),
-        });
+        self.tell(kind, self.next_number(), now, around, detail);
     }
 }

@@ -200,7 +200,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 Some(token) => {
                     if token.is_observed() {
                         self.is_spared = true;
-                        self.tell_spared(Reason::BudgetExhausted, None, now, around);
+                        self.tell_spared(Reason::BudgetExhausted, now, around);
                     }
                     self.charge = token.into_charge();
                 }
