@@ -6,13 +6,14 @@
 pub use steadfast_core::{
     AdaptiveThrottle, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline, Breaker,
     BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
-    Concurrency, ConcurrencyLimit, Criticality, Ending, Event, EventKind, Explanation, Hedge,
-    Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited, Listener, Local, LogEntry,
-    Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules, Nowhere, Outcome, Parts, Permit,
-    Policy, PolicyError, Problem, Problems, ProblemsIter, Profile, QueueReading, Rate, RateLimit,
-    Ratio, Reason, Recovery, Refusal, RelativeTrip, Report, Reservation, Retry, RetryBudget, Rules,
-    Saturation, Server, Shared, Single, Slot, SlowTrip, Throttle, Ticket, Token, Transition,
-    Unmeasured, Verdict, Warning, WinRate, Word, random,
+    Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Ending, Event, EventKind,
+    Explanation, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited,
+    Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules,
+    Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile,
+    QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal, RelativeTrip,
+    Report, Reservation, Retry, RetryBudget, Rules, Saturation, Server, Shared, Single, Slot,
+    SlowTrip, Standing, Throttle, ThrottleStanding, Ticket, Token, Transition, Unmeasured, Verdict,
+    Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,

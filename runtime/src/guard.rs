@@ -334,7 +334,11 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     pub fn explain(&self) -> Explanation<'_> {
         let now = self.timer.now();
         let measured = self.measured_at(now);
-        let mut text = self.policy().explain().with_measured(measured);
+        let mut text = self
+            .policy()
+            .explain()
+            .with_measured(measured)
+            .with_standing(self.live.standing(now));
         if let Some(breaker) = self.live.breaker() {
             text = text.with_breaker(breaker.state(now), breaker.retry_after(now));
             if breaker.is_observing() {

@@ -18,6 +18,7 @@ const ROWS: [&[&str]; 6] = [
         "limited",
         "listener",
         "measured",
+        "standing",
         "breaker_state",
     ],
     &["policy"],

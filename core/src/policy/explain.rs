@@ -2,6 +2,7 @@
 
 mod bound;
 mod breaker;
+mod limits;
 mod measured;
 mod waits;
 mod worst;
@@ -16,6 +17,7 @@ use super::warning::Warning;
 use crate::breaker_state::BreakerState;
 use crate::math::ratio::Ratio;
 use crate::measured::Measured;
+use crate::standing::Standing;
 
 impl Policy {
     /// Explains the policy in words; print it.
@@ -26,6 +28,11 @@ impl Policy {
         Explanation {
             policy: self,
             measured: None,
+            standing: Standing {
+                concurrency: None,
+                rate: None,
+                throttle: None,
+            },
             breaker: None,
             observes: false,
             spent: None,
@@ -62,6 +69,7 @@ impl Policy {
 pub struct Explanation<'a> {
     policy: &'a Policy,
     measured: Option<Measured>,
+    standing: Standing,
     breaker: Option<(BreakerState, Option<Duration>)>,
     observes: bool,
     spent: Option<Ratio>,
@@ -79,6 +87,12 @@ impl Explanation<'_> {
             measured: Some(measured),
             ..self
         }
+    }
+
+    /// Adds how the limits stand right now.
+    #[must_use]
+    pub const fn with_standing(self, standing: Standing) -> Self {
+        Self { standing, ..self }
     }
 
     /// Adds what the breaker does now, and in how long it may be asked again.
@@ -342,6 +356,7 @@ impl fmt::Display for Explanation<'_> {
         self.measurements(f)?;
         f.write_str("\n\nBreaker\n  ")?;
         self.breaker(f)?;
+        self.limits(f)?;
         let mut heading = "\n\nWarnings";
         for warning in self.warnings() {
             write!(f, "{heading}\n- {warning}")?;

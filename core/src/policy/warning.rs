@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::backoff::Jitter;
 use super::breaker::Breaker;
 use super::budget::Budget;
+use super::concurrency::Concurrency;
 use super::policy::Policy;
 use crate::verdict::Kind;
 
@@ -49,12 +50,20 @@ pub enum Warning {
     LatencyNotMeasured,
     /// The breaker needs more attempts than there will be.
     TooManyAttemptsNeeded,
+    /// The waits after a refusal by a limit use up the deadline.
+    RefusalsUseUpDeadline,
+    /// One call's attempts use up the rate limit.
+    RateBelowAttempts,
+    /// The concurrency limit has no room for a second copy.
+    NoRoomForHedges,
+    /// The concurrency limit is told how to adapt, but cannot move.
+    FixedConcurrencyAdapts,
     /// Nobody has handed over a seed for the jitter.
     Unseeded,
 }
 
 impl Warning {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::TimeoutNotBelowDeadline,
         Self::RetriesWithoutTimeout,
         Self::WaitsUseUpDeadline,
@@ -68,6 +77,10 @@ impl Warning {
         Self::FailuresNotMeasured,
         Self::LatencyNotMeasured,
         Self::TooManyAttemptsNeeded,
+        Self::RefusalsUseUpDeadline,
+        Self::RateBelowAttempts,
+        Self::NoRoomForHedges,
+        Self::FixedConcurrencyAdapts,
         Self::Unseeded,
     ];
 
@@ -113,6 +126,18 @@ impl Warning {
             }
             Self::TooManyAttemptsNeeded => {
                 "the breaker needs more attempts than its windows will hold, so a law of it never counts: lower its minimum"
+            }
+            Self::RefusalsUseUpDeadline => {
+                "an attempt that a limit refuses waits as if throttled, which mostly uses up the deadline, so the call ends there: shorten that wait with `Backoff::with_bases`"
+            }
+            Self::RateBelowAttempts => {
+                "the rate limit lets fewer attempts out at once than a call may make, so one call that fails uses it up: raise its burst"
+            }
+            Self::NoRoomForHedges => {
+                "the concurrency limit lets one attempt fly, so none is ever raced: raise it or drop the hedge"
+            }
+            Self::FixedConcurrencyAdapts => {
+                "the concurrency limit's minimum is its maximum, so it never adapts: spread them, or take `Concurrency::fixed`"
             }
             Self::Unseeded => {
                 "jitter has no seed, so every device that starts together waits alike: hand over one that differs"
@@ -166,12 +191,30 @@ impl Warning {
                 policy.breaker().is_some_and(|breaker| breaker.outgrown().1)
             }
             Self::TooManyAttemptsNeeded => policy.breaker().is_some_and(needs_too_many),
+            Self::RefusalsUseUpDeadline => {
+                // Under full jitter the wait is half of it on average.
+                let throttled = policy.backoff().curve(2, Kind::Throttled);
+                let has_no_hint = policy.concurrency().is_some() || policy.throttle().is_some();
+                retries && bounded && has_no_hint && throttled >= deadline.saturating_mul(2)
+            }
+            Self::RateBelowAttempts => policy
+                .rate()
+                .is_some_and(|rate| rate.burst() < policy.attempts()),
+            Self::NoRoomForHedges => {
+                let is_alone = policy
+                    .concurrency()
+                    .is_some_and(|limit| limit.maximum() < 2);
+                is_alone && policy.hedge().is_some()
+            }
+            Self::FixedConcurrencyAdapts => policy.concurrency().is_some_and(|limit| {
+                limit.is_fixed() && *limit != Concurrency::fixed(limit.maximum())
+            }),
             Self::Unseeded => {
                 let draws = retries && !wait.is_zero() && jitter != Jitter::None;
                 let breaks = policy
                     .breaker()
                     .is_some_and(|breaker| breaker.jitter() != Jitter::None);
-                unseeded && (draws || breaks)
+                unseeded && (draws || breaks || policy.throttle().is_some())
             }
         }
     }

@@ -10,6 +10,7 @@ use super::hedging::Hedging;
 use super::part::{Part, Parts};
 use super::rate_limit::RateLimit;
 use super::retry_budget::RetryBudget;
+use crate::criticality::Criticality;
 use crate::lanes::{Lanes, Single};
 use crate::math::random::random;
 use crate::measured::Measured;
@@ -17,6 +18,7 @@ use crate::memory::profile::Profile;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::hedge::Hedge;
 use crate::policy::policy::Policy;
+use crate::standing::{ConcurrencyStanding, RateStanding, Standing, ThrottleStanding};
 use crate::time::Instant;
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
@@ -257,6 +259,30 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[must_use]
     pub fn throttle(&self) -> Option<&AdaptiveThrottle<M>> {
         self.throttle.get()
+    }
+
+    /// Returns how the limits stand right now.
+    #[must_use]
+    pub fn standing(&self, now: Instant) -> Standing {
+        Standing {
+            concurrency: self.concurrency().map(|limit| ConcurrencyStanding {
+                allowed: limit.limit(),
+                in_flight: limit.in_flight(),
+                unloaded: limit.baseline(),
+                is_observing: limit.is_observing(),
+                is_shared: self.concurrency.is_shared(),
+            }),
+            rate: self.rate().map(|limit| RateStanding {
+                free: limit.free(now),
+                is_observing: limit.is_observing(),
+                is_shared: self.rate.is_shared(),
+            }),
+            throttle: self.throttle().map(|throttle| ThrottleStanding {
+                chance: throttle.chance(now, Criticality::Critical),
+                is_observing: throttle.is_observing(),
+                is_shared: self.throttle.is_shared(),
+            }),
+        }
     }
 
     /// Notes whether the process is saturated; true when that has just begun.

@@ -348,3 +348,30 @@ fn a_reset_starts_limits_afresh() {
     assert_eq!(free(&stage), 3);
     assert_eq!(stage.heard.count_of(EventKind::Succeeded), 3);
 }
+
+#[test]
+fn a_guard_explains_its_limits() {
+    static QUOTA: RateLimit = RateLimit::new(Rate::per_window(9, secs(60)));
+    let world = World::new();
+    let policy = INSTANT.with_concurrency(Concurrency::fixed(3));
+    let plan = Plan::new(policy).with_rate(&QUOTA);
+    let guard: Virtual = Virtual::try_on(world.timer(), plan).expect("a policy that works");
+    let script: Script<String> = Script::on(world.timer());
+    let call = guard.call(|_| {
+        let text = guard.explain().to_string();
+        script.clone().returns(text).next()
+    });
+    let text = world.block_on(call).expect("a value");
+    guard.rate().expect("a limit").observe();
+    assert!(
+        text.contains(
+            "\n\nLimits\n  concurrency  at most 3 attempts in flight. Now 1 of 3.\n  \
+             rate         at most 9 attempts in 1m. Now 8 free. Shared with other guards.\n  \
+             An attempt that one of them refuses is not sent. It counts as one of the attempts,\n  \
+             and costs no token of the budget; the next one follows at once."
+        ),
+        "{text}"
+    );
+    let text = guard.explain().to_string();
+    assert!(text.contains("8 free. It only observes."), "{text}");
+}
