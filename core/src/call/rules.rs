@@ -39,7 +39,8 @@ pub trait Rules<T, E> {
 
     /// Says whether the attempt may be made; anything but Ok is its verdict.
     ///
-    /// A refusal counts as an attempt and is judged like one.
+    /// A refusal counts as an attempt and is judged like one. It is asked after the
+    /// limits of this process: what it refuses has used up a permit of the rate limit.
     fn admit(&self, next: &Attempt) -> Verdict {
         let _ = next;
         Verdict::OK

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use steadfast::{
-    Baseline, Concurrency, Event, EventKind, Instant, Listener, Plan, Policy, Throttle, random,
+    Baseline, Concurrency, ConcurrencyLimit, Event, EventKind, Instant, Listener, Plan, Policy,
+    Throttle, random,
 };
 use steadfast_testing::World;
 
@@ -215,7 +216,7 @@ fn a_throttle_beside_it_changes_nothing_in_health() {
     let bins = load.run(200, 3);
     assert!(bins[1..].iter().all(|&(done, _)| done >= 1_980), "{bins:?}");
     assert_eq!(
-        load.guard.concurrency().map(|limit| limit.limit()),
+        load.guard.concurrency().map(ConcurrencyLimit::limit),
         Some(20)
     );
 }

@@ -105,16 +105,16 @@ fn a_refusal_is_no_evidence() {
         .with_concurrency(Concurrency::fixed(1));
     let stage = Stage::new(policy);
     let breaker = stage.guard.breaker().expect("a breaker");
-    let state = || breaker.state(stage.world.now());
+    let stands = || breaker.state(stage.world.now());
     let _ = stage.play_failure();
     let held = hold(&stage);
     for _ in 0..9 {
         let _ = stage.play(&stage.script::<()>());
     }
-    assert_eq!(state(), BreakerState::Closed);
+    assert_eq!(stands(), BreakerState::Closed);
     drop(held);
     let _ = stage.play_failure();
-    assert_eq!(state(), BreakerState::Open, "two failures running");
+    assert_eq!(stands(), BreakerState::Open, "two failures running");
 }
 
 // core-09.6
@@ -129,8 +129,7 @@ fn a_limited_probe_frees_its_slot() {
     for _ in 0..3 {
         let outcome = stage.play(&stage.script::<()>());
         assert_eq!(outcome.reason(), Reason::AttemptsExhausted);
-        let state = breaker.state(stage.world.now());
-        assert_eq!(state, BreakerState::HalfOpen);
+        assert_eq!(breaker.state(stage.world.now()), BreakerState::HalfOpen);
     }
     drop(held);
     assert!(stage.play(&stage.script().returns(1)).is_success());

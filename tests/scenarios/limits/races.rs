@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use steadfast::{Budget, Concurrency, Hedged, Limit, Policy, Rate, Ratio, Throttle};
+use steadfast::{Budget, Concurrency, Criticality, Hedged, Limit, Policy, Rate, Ratio, Throttle};
 use steadfast_testing::Fault;
 
 use crate::stage::{RACED, SLOW, Stage, ms, secs};
@@ -90,7 +90,7 @@ fn a_copy_is_not_throttled() {
     let call = stage.guard.call(|attempt| {
         if attempt.is_first() {
             for _ in 0..10_000 {
-                let ticket = throttle.admit(stage.world.now(), Default::default(), u32::MAX);
+                let ticket = throttle.admit(stage.world.now(), Criticality::Critical, u32::MAX);
                 if let Ok(ticket) = ticket {
                     ticket.settle(steadfast::Verdict::TRANSIENT);
                 }

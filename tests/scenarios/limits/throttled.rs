@@ -161,6 +161,6 @@ fn a_throttled_outage_ends_by_itself() {
     let late: u32 = outage[40..].iter().sum();
     assert!((60..150).contains(&late), "{outage:?}");
     is_well.set(true);
-    let recovery = (0..).find(|_| second().1 >= 45);
-    assert!(recovery.is_some_and(|after| after <= 70), "{recovery:?}");
+    let recovery = (0..70).find(|_| second().1 >= 45);
+    assert!(recovery.is_some());
 }
