@@ -155,7 +155,6 @@ fn an_overload_feeds_itself() {
 #[test]
 fn a_throttle_keeps_the_goodput() {
     let found = goodputs(Some(Throttle::DEFAULT));
-    println!("k found {found:?}");
     for (found, published) in found.iter().zip([960, 930, 950]) {
         let is_kept = |found: &u64| *found >= published - 30;
         assert!(
