@@ -175,8 +175,8 @@ fn measures_follow_the_dependency() {
             // It doubled until it let an attempt live.
             (60, 400, 11, 10),
             // A twentieth of the window is slow, and the tail knows.
-            (62, 622, 207, 10),
-            (72, 679, 226, 11),
+            (62, 679, 226, 10),
+            (72, 736, 226, 11),
             // Half of the window is slow, and the median knows.
             (90, 736, 245, 217),
             (119, 736, 245, 217),

@@ -133,14 +133,17 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Lets the estimates know how long it took, unless it tells nothing about the
     /// dependency.
     fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
-        if self.ending == Ending::Refused || self.verdict().is_self_imposed() || self.is_saturated {
-            return;
-        }
         let live = self.live;
+        if self.ending == Ending::Refused || self.verdict().is_self_imposed() || self.is_saturated {
+            return live.call_scout_back(leg.scout);
+        }
+        let is_cut = self.ending == Ending::Cut && leg.cut_by != Bound::Deadline;
         if self.verdict().is_ok() {
-            live.learn_success(now, took);
-        } else if self.ending == Ending::Cut && leg.cut_by == Bound::Ceiling {
-            live.learn_cut(now, leg.bound());
+            live.learn_success(now, took, leg.scout);
+        } else if is_cut && (leg.cut_by == Bound::Ceiling || leg.scout.is_some()) {
+            live.learn_cut(now, leg.bound(), leg.scout);
+        } else {
+            live.call_scout_back(leg.scout);
         }
         if H::COUNT > 1 && !leg.is_hedge {
             live.hedging().record(now, took);

@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::state::adaptive_throttle::Ticket;
 use crate::state::circuit_breaker::permit::Permit;
 use crate::state::concurrency_limit::slot::Slot;
+use crate::state::scouts::Scout;
 use crate::time::Instant;
 
 /// One attempt in flight, or the place of one.
@@ -14,6 +15,8 @@ pub(super) struct Leg<'g, M: Memory> {
     /// Its number, the first being 1; zero where nothing flies.
     pub(super) number: u32,
     pub(super) cut_by: Bound,
+    /// It may take longer than the ceiling.
+    pub(super) scout: Option<Scout>,
     /// It races another one.
     pub(super) is_hedge: bool,
     pub(super) started: Instant,
@@ -39,6 +42,7 @@ impl<M: Memory> Leg<'_, M> {
     pub(super) const IDLE: Self = Self {
         number: 0,
         cut_by: Bound::Timeout,
+        scout: None,
         is_hedge: false,
         started: Instant::ZERO,
         give_up: Instant::MAX,

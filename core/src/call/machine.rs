@@ -19,6 +19,7 @@ use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::state::dependency::Dependency;
 use crate::state::retry_budget::Charge;
+use crate::state::scouts::Scout;
 use crate::time::Instant;
 use crate::verdict::{Code, Verdict};
 
@@ -355,7 +356,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         if self.is_hedge {
             self.count_hedge(now, around);
         }
-        let (own, bound) = self.own_bound(now, around);
+        // A copy is no scout: it is there because something is slow.
+        let may_scout = claimed.is_ok() && !self.is_hedge;
+        let (own, bound, scout) = self.own_bound(may_scout, now, around);
         let give_up = own.min(self.due);
         let lane = self.lane();
         if let Some(leg) = self.legs.as_mut().get_mut(lane) {
@@ -363,6 +366,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             leg.started = now;
             leg.give_up = give_up;
             leg.is_hedge = self.is_hedge;
+            leg.scout = scout;
             // When both end at once, the deadline is over.
             leg.cut_by = if self.due <= own && self.due < Instant::MAX {
                 Bound::Deadline
@@ -384,19 +388,19 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     }
 
     /// The attempt's own end: the attempt timeout, or the measured ceiling where
-    /// that is sooner.
+    /// that is sooner. A scout sees what comes after the ceiling.
     fn own_bound<L: Listener, S>(
         &self,
+        may_scout: bool,
         now: Instant,
         around: &Surroundings<'_, L, S>,
-    ) -> (Instant, Bound) {
+    ) -> (Instant, Bound, Option<Scout>) {
         let constant = self.policy().attempt_end_from(now);
         let Some(ceiling) = self.live.attempt_ceiling(now) else {
-            return (constant, Bound::Timeout);
+            return (constant, Bound::Timeout, None);
         };
-        let measured = now.saturating_add(ceiling);
-        if measured >= constant {
-            return (constant, Bound::Timeout);
+        if now.saturating_add(ceiling) >= constant {
+            return (constant, Bound::Timeout, None);
         }
         if around.listener.is_listening() && self.live.estimates().is_new_ceiling(ceiling) {
             let kind = EventKind::AttemptCeilingAdapted;
@@ -404,7 +408,20 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 event.with_delay(ceiling)
             });
         }
-        (measured, Bound::Ceiling)
+        let scout = if may_scout {
+            self.live.estimates().send_scout()
+        } else {
+            None
+        };
+        let measured = match scout {
+            Some(scout) => now.saturating_add(scout.bound(ceiling)),
+            None => now.saturating_add(ceiling),
+        };
+        if measured >= constant {
+            (constant, Bound::Timeout, scout)
+        } else {
+            (measured, Bound::Ceiling, scout)
+        }
     }
 
     /// Returns the lane of the attempt that is to start, or started last.

@@ -151,6 +151,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             // Dropped here: a permit given back says nothing about the dependency.
             let lost = leg.take();
             self.flying = self.flying.saturating_sub(1);
+            self.live.call_scout_back(lost.scout);
             let ran = now.saturating_since(lost.started);
             if !lost.is_hedge && !self.is_saturated {
                 self.live.hedging().record(now, ran);

@@ -10,6 +10,7 @@ use super::hedging::Hedging;
 use super::part::{Part, Parts};
 use super::rate_limit::RateLimit;
 use super::retry_budget::RetryBudget;
+use super::scouts::Scout;
 use crate::criticality::Criticality;
 use crate::lanes::{Lanes, Single};
 use crate::math::random::random;
@@ -171,17 +172,31 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     }
 
     /// Counts a success, if that is of use.
-    pub(crate) fn learn_success(&self, now: Instant, took: Duration) {
+    pub(crate) fn learn_success(&self, now: Instant, took: Duration, scout: Option<Scout>) {
         if self.is_learning {
             self.estimates.learn_success(now, took);
         }
+        if let Some(scout) = scout {
+            self.estimates.learn_scout(now, took, scout);
+        }
     }
 
-    /// Counts an attempt that the ceiling cut, which was at `bound` when the
-    /// attempt began.
-    pub(crate) fn learn_cut(&self, now: Instant, bound: Duration) {
-        self.estimates
-            .learn_cut(now, bound, self.hedge_threshold(now));
+    /// Counts an attempt that was cut by the ceiling, which was at `bound` when
+    /// the attempt began, or by the bound of a scout.
+    pub(crate) fn learn_cut(&self, now: Instant, bound: Duration, scout: Option<Scout>) {
+        match scout {
+            Some(_) => self.estimates.lose_scout(),
+            None => self
+                .estimates
+                .learn_cut(now, bound, self.hedge_threshold(now)),
+        }
+    }
+
+    /// Tells that a scout has seen nothing.
+    pub(crate) fn call_scout_back(&self, scout: Option<Scout>) {
+        if let Some(scout) = scout {
+            self.estimates.call_scout_back(scout);
+        }
     }
 
     /// Returns after how long another copy may race an attempt; `None` while too

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::scouts::{Scout, Scouts};
 use crate::math::latency_window::LatencyWindow;
 use crate::math::quantile::Quantile;
 use crate::memory::{Memory, Shared, Word};
@@ -13,12 +14,18 @@ use crate::time::{Instant, nanos};
 
 /// What a guard has learnt from the latencies of its successes.
 ///
-/// **The way out of a ceiling that cuts everything.** Successes alone would
-/// never show that the dependency became slower than the ceiling. So an attempt
-/// that the ceiling cuts counts as a sample of just that length; and when three
-/// are cut with no success between, that one and each further one that it cuts
-/// as it then is double the ceiling, up to the attempt timeout. Only a success within the ceiling as it
-/// was before ends this: one that took longer proves that the doubling is right.
+/// **The way out of a ceiling that cuts too much.** Successes alone would never
+/// show that the dependency became slower than the ceiling.
+///
+/// When *everything* is slower: three attempts that are cut with no success
+/// between, and each further one that is cut by the ceiling as it then is, double
+/// it, up to the attempt timeout. Only a success within the ceiling as it was before
+/// ends this: one that took longer proves that the doubling is right.
+///
+/// When *some* of it is slower: after four cuts one attempt gets four times the
+/// ceiling, and if it succeeds late it counts for all that were cut. If it is cut as
+/// well, the next one gets 16 times after 16 cuts, then 64, then 256, and then it
+/// begins anew. So what hangs does not raise the ceiling, and what is slow does.
 ///
 /// ```
 /// use core::time::Duration;
@@ -45,6 +52,7 @@ pub struct Estimates<M: Memory = Shared> {
     normal: Quantile<M>,
     /// How many attempts the ceiling cut in a row.
     cuts: M::U32,
+    scouts: Scouts<M>,
     told_ceiling: M::U64,
     told_base: M::U64,
 }
@@ -67,6 +75,7 @@ impl<M: Memory> Estimates<M> {
             tail: Quantile::new(ceiling.quantile(), ceiling.minimum_samples()),
             normal: Quantile::new(base.quantile(), base.minimum_samples()),
             cuts: M::U32::ZERO,
+            scouts: Scouts::new(),
             told_ceiling: M::U64::ZERO,
             told_base: M::U64::ZERO,
         }
@@ -89,12 +98,38 @@ impl<M: Memory> Estimates<M> {
     pub fn learn_cut(&self, now: Instant, bound: Duration, hedge: Option<Duration>) {
         let cuts = self.cuts.load();
         let in_force = self.ceiling_after(cuts, now, hedge);
-        self.successes.record(now, bound);
+        self.scouts.owe();
         // One that began before the last doubling says nothing new.
         let is_new = in_force.is_some_and(|ceiling| bound.saturating_mul(2) > ceiling);
         if is_new && cuts < MOST_CUTS {
             let _counted = self.cuts.compare_exchange(cuts, cuts.saturating_add(1));
         }
+    }
+
+    /// Sends an attempt to see what the ceiling cuts off, if it is time.
+    pub(crate) fn send_scout(&self) -> Option<Scout> {
+        self.scouts.send()
+    }
+
+    /// Counts a scout that succeeded: late, for all the cuts it stands for.
+    pub(crate) fn learn_scout(&self, now: Instant, took: Duration, scout: Scout) {
+        if self.plain(now).is_none_or(|bound| took <= bound) {
+            return self.scouts.call_back(scout);
+        }
+        self.scouts.find();
+        for _ in 0..scout.cuts() {
+            self.successes.record(now, took);
+        }
+    }
+
+    /// A scout that was cut has seen none of what it stands for.
+    pub(crate) fn lose_scout(&self) {
+        self.scouts.lose();
+    }
+
+    /// A scout that failed by itself, or lost a race, has seen nothing.
+    pub(crate) fn call_scout_back(&self, scout: Scout) {
+        self.scouts.call_back(scout);
     }
 
     /// Returns how long an attempt may take; `None` while too little is known, or
@@ -159,6 +194,7 @@ impl<M: Memory> Estimates<M> {
         self.tail.forget();
         self.normal.forget();
         self.cuts.store(0);
+        self.scouts.reset();
         self.told_ceiling.store(0);
         self.told_base.store(0);
     }
@@ -170,6 +206,7 @@ impl<M: Memory> fmt::Debug for Estimates<M> {
             .field("tail", &self.tail)
             .field("normal", &self.normal)
             .field("cuts", &self.cuts.load())
+            .field("scouts", &self.scouts)
             .finish_non_exhaustive()
     }
 }

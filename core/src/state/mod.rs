@@ -10,4 +10,5 @@ pub(crate) mod part;
 pub(crate) mod queue_delay;
 pub(crate) mod rate_limit;
 pub(crate) mod retry_budget;
+pub(crate) mod scouts;
 mod win_loop;
