@@ -383,6 +383,6 @@ fn what_hangs_does_not_raise_it() {
     let calls = mixed(&stage, 3_000, 20, secs(3_600));
     let failed = calls.iter().filter(|call| call.is_none()).count();
     assert!((500..700).contains(&failed), "{failed}");
-    let mean = (stage.world.elapsed() - began) / 3_000;
+    let mean = stage.world.elapsed().saturating_sub(began) / 3_000;
     assert!(mean < ms(40), "{mean:?}");
 }

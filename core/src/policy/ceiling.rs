@@ -8,10 +8,9 @@ use crate::time::nanos;
 /// How long an attempt may take by what is normal for the dependency.
 ///
 /// A multiple of a high quantile of recent successes. It only lowers the attempt
-/// timeout, and without enough samples it bounds nothing. An attempt that it cuts
-/// counts as a sample of just that length, and after three cuts in a row each
-/// further one doubles it, so that a dependency that became slower is not cut
-/// off: see [`Estimates`](crate::Estimates).
+/// timeout, and without enough samples it bounds nothing. Now and then, after some
+/// were cut, an attempt gets more, so that a dependency or a part of it that became
+/// slower is not cut off: see [`Estimates`](crate::Estimates).
 ///
 /// ```
 /// use core::time::Duration;
