@@ -242,6 +242,9 @@ impl Event {
     }
 
     /// Returns the attempt it is about, made or to come, the first being 1.
+    ///
+    /// As the log counts them: in the order in which they end. Where copies raced,
+    /// that is not the order in which they began.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number

@@ -100,6 +100,9 @@ where
 
     /// Says that the operation must not be repeated: one attempt, no retry, no
     /// hedge.
+    ///
+    /// Nor does the measured ceiling cut it: it could not be tried again, and what
+    /// became of it would not be known. The attempt timeout does.
     pub fn once(self) -> Self {
         self.conducted(Conduct::once)
     }

@@ -54,6 +54,9 @@ impl<'g, T, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
     }
 
     /// Says that the operation must not be repeated: one attempt, no retry.
+    ///
+    /// Nor does the measured ceiling cut it: it could not be tried again, and what
+    /// became of it would not be known. The attempt timeout does.
     pub fn once(self) -> Self {
         Self::new(self.conduct.once())
     }

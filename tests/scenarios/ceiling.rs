@@ -386,3 +386,16 @@ fn what_hangs_does_not_raise_it() {
     let mean = stage.world.elapsed().saturating_sub(began) / 3_000;
     assert!(mean < ms(40), "{mean:?}");
 }
+
+// Cut early it could not be tried again, and nobody would know what became of it.
+#[test]
+fn what_must_not_be_repeated_is_not_cut_early() {
+    let stage = warm(CEILED, ms(10), 1_000);
+    let script = stage.script().delays(secs(2)).returns(1);
+    let call = stage.guard.call(|_| script.next()).once();
+    assert_eq!(stage.world.block_on(call).ok(), Some(1));
+    let hangs = stage.script::<i32>().hangs();
+    let call = stage.guard.call(|_| hangs.next()).once();
+    let error = stage.world.block_on(call).expect_err("it hangs");
+    assert_eq!(error.elapsed(), secs(10));
+}

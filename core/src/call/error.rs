@@ -188,8 +188,11 @@ impl<E> CallError<E> {
         self.refused_by.state()
     }
 
-    /// Returns the limit of this process that refused the last attempt, if one
-    /// did and the breaker did not end the call.
+    /// Returns the limit of the policy that refused the last attempt, if one did
+    /// and the breaker did not end the call.
+    ///
+    /// What the operation itself asked, a queue for instance, it says in its own
+    /// error.
     #[must_use]
     pub fn limited_by(&self) -> Option<Limit> {
         self.refused_by.limited_by()
@@ -198,7 +201,9 @@ impl<E> CallError<E> {
     /// Tells whether any attempt was sent: neither the breaker, a limit nor a hook
     /// refused it.
     ///
-    /// If none was, it is safe to make the call again, whatever it does.
+    /// If none was, it is safe to make the call again, whatever it does. An
+    /// operation that ran counts as sent, also if it was refused by a queue: what it
+    /// did before is not known.
     #[must_use]
     pub const fn is_sent(&self) -> bool {
         !self.refused_by.is_unsent()

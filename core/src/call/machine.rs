@@ -102,6 +102,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) phase: Phase,
     /// What is about to start races another one.
     pub(super) is_hedge: bool,
+    /// The operation must not be repeated, so nothing is won by cutting it early.
+    pub(super) is_once: bool,
     /// No further copy in this round.
     pub(super) is_held_back: bool,
     /// The wait after the last attempt is over.
@@ -159,6 +161,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             ending: Ending::Refused,
             phase: Phase::Fresh,
             is_hedge: false,
+            is_once: false,
             is_held_back: false,
             has_waited: false,
             is_spared: false,
@@ -184,9 +187,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         }
     }
 
-    /// Allows one attempt only.
+    /// Allows one attempt only, which the measured ceiling does not cut.
     pub fn make_once(&mut self) {
         self.attempts = 1;
+        self.is_once = true;
     }
 
     /// Says how much it matters that this call is answered.
@@ -396,6 +400,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) -> (Instant, Bound, Option<Scout>) {
         let constant = self.policy().attempt_end_from(now);
+        if self.is_once {
+            return (constant, Bound::Timeout, None);
+        }
         let Some(ceiling) = self.live.attempt_ceiling(now) else {
             return (constant, Bound::Timeout, None);
         };
@@ -514,6 +521,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             ending: self.ending,
             phase: self.phase,
             is_hedge: self.is_hedge,
+            is_once: self.is_once,
             is_held_back: self.is_held_back,
             has_waited: self.has_waited,
             is_spared: self.is_spared,
