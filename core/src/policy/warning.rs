@@ -56,6 +56,8 @@ pub enum Warning {
     RateBelowAttempts,
     /// The concurrency limit has no room for a second copy.
     NoRoomForHedges,
+    /// No attempt may run as long as a second copy waits.
+    HedgesNeverDue,
     /// The concurrency limit is told how to adapt, but cannot move.
     FixedConcurrencyAdapts,
     /// Nobody has handed over a seed for the jitter.
@@ -63,7 +65,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::TimeoutNotBelowDeadline,
         Self::RetriesWithoutTimeout,
         Self::WaitsUseUpDeadline,
@@ -80,6 +82,7 @@ impl Warning {
         Self::RefusalsUseUpDeadline,
         Self::RateBelowAttempts,
         Self::NoRoomForHedges,
+        Self::HedgesNeverDue,
         Self::FixedConcurrencyAdapts,
         Self::Unseeded,
     ];
@@ -135,6 +138,9 @@ impl Warning {
             }
             Self::NoRoomForHedges => {
                 "the concurrency limit lets one attempt fly, so none is ever raced: raise it or drop the hedge"
+            }
+            Self::HedgesNeverDue => {
+                "an attempt is over before a second copy may start, so none is ever raced: lower the hedge's least delay or raise the attempt timeout"
             }
             Self::FixedConcurrencyAdapts => {
                 "the concurrency limit's minimum is its maximum, so it never adapts: spread them, or take `Concurrency::fixed`"
@@ -206,6 +212,10 @@ impl Warning {
                     .is_some_and(|limit| limit.maximum() < 2);
                 is_alone && policy.hedge().is_some()
             }
+            Self::HedgesNeverDue => match (policy.hedge(), policy.attempt_timeout()) {
+                (Some(hedge), Some(timeout)) => hedge.minimum_delay() >= timeout,
+                _ => false,
+            },
             Self::FixedConcurrencyAdapts => policy.concurrency().is_some_and(|limit| {
                 limit.is_fixed() && *limit != Concurrency::fixed(limit.maximum())
             }),

@@ -102,6 +102,10 @@ fn limits_of_little_use_are_warned_of() {
         ),
         (hedged.with_concurrency(alone), Warning::NoRoomForHedges),
         (
+            hedged.with_attempt_timeout(Duration::from_millis(10)),
+            Warning::HedgesNeverDue,
+        ),
+        (
             policy.with_concurrency(adaptive),
             Warning::FixedConcurrencyAdapts,
         ),
