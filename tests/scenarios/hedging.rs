@@ -1,6 +1,7 @@
 //! When a slow attempt is raced by another copy, and when it is not.
 
 mod estimate;
+mod unwell;
 
 use std::time::Duration;
 

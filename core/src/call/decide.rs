@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::attempt::Retry;
 use super::leg::{Bound, Leg};
 use super::log::{Ending, Journal};
-use super::machine::{Machine, Phase, Surroundings};
+use super::machine::{Hold, Machine, Phase, Surroundings};
 use crate::event::EventKind;
 use crate::lanes::Lanes;
 use crate::listener::Listener;
@@ -49,7 +49,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             _ => verdict.on_error(),
         };
         let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge);
+        let earlier = self.verdict();
         self.record(leg, now, ending, verdict, around);
+        if self.hold == Hold::Hinted && !verdict.is_ok() && verdict.pushback().is_none() {
+            // Another copy was told when to come back; that holds for the call.
+            self.set_verdict(earlier);
+        }
         if is_hedge && verdict.is_ok() {
             self.live.hedging().win(now);
             self.tell(EventKind::HedgeWon, self.number, now, around, |event| event);
@@ -57,6 +62,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if self.flying != 0 {
             if !verdict.is_ok() {
                 // The race goes on, and another copy may be due.
+                self.heed(verdict);
                 return self.arm(now);
             }
             self.discard_others(now, around);

@@ -104,8 +104,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     pub(super) is_hedge: bool,
     /// The operation must not be repeated, so nothing is won by cutting it early.
     pub(super) is_once: bool,
-    /// No further copy in this round.
-    pub(super) is_held_back: bool,
+    /// Whether a further copy may start in this round.
+    pub(super) hold: Hold,
     /// The wait after the last attempt is over.
     pub(super) has_waited: bool,
     /// A retry went on that an observing budget would have refused.
@@ -140,6 +140,15 @@ pub(super) enum Phase {
     Over(Reason),
 }
 
+/// Whether a further copy may start in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    No,
+    Yes,
+    /// No, and the dependency has said when to come back.
+    Hinted,
+}
+
 impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Makes a call that has not begun.
     #[must_use]
@@ -162,7 +171,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             phase: Phase::Fresh,
             is_hedge: false,
             is_once: false,
-            is_held_back: false,
+            hold: Hold::No,
             has_waited: false,
             is_spared: false,
             has_sent: false,
@@ -270,7 +279,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         // A new round: nothing flies.
         self.lane = 0;
         self.is_hedge = false;
-        self.is_held_back = false;
+        self.hold = Hold::No;
         let next = self.number.saturating_add(1);
         if let Some(breaker) = self.live.breaker() {
             let permit = match breaker.admit(now) {
@@ -522,7 +531,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             phase: self.phase,
             is_hedge: self.is_hedge,
             is_once: self.is_once,
-            is_held_back: self.is_held_back,
+            hold: self.hold,
             has_waited: self.has_waited,
             is_spared: self.is_spared,
             has_sent: self.has_sent,

@@ -3,14 +3,15 @@
 use core::time::Duration;
 
 use super::log::{Ending, Journal};
-use super::machine::{Machine, Phase, Surroundings};
+use super::machine::{Hold, Machine, Phase, Surroundings};
 use crate::breaker_state::BreakerState;
 use crate::event::EventKind;
 use crate::lanes::Lanes;
 use crate::listener::Listener;
 use crate::memory::Memory;
+use crate::reason::Reason;
 use crate::time::Instant;
-use crate::verdict::Verdict;
+use crate::verdict::{Kind, Verdict};
 
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Sets what an attempt in flight is waited for: its end, and when to race it.
@@ -30,7 +31,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// After how long another copy would start; `None` when none may.
     fn threshold(&self, now: Instant) -> Option<Duration> {
-        if self.is_held_back
+        if self.hold != Hold::No
             || self.criticality.is_sheddable()
             || usize::from(self.flying) >= H::COUNT
             || self.next_number() > self.attempts
@@ -44,9 +45,11 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// A probe must not be raced, and a dependency that recovers not loaded.
     fn is_breaker_closed(&self, now: Instant) -> bool {
-        self.live
-            .breaker()
-            .is_none_or(|breaker| breaker.state(now) == BreakerState::Closed)
+        self.live.breaker().is_none_or(|breaker| {
+            let state = breaker.state(now);
+            // One that only observes, or was switched off, holds nothing back.
+            breaker.is_observing() || matches!(state, BreakerState::Closed | BreakerState::Disabled)
+        })
     }
 
     /// The attempt in flight has become slow: starts another copy, if it may.
@@ -67,6 +70,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             let Some(token) = budget.take_for_hedge(now) else {
                 return self.hold_back();
             };
+            if token.is_observed() {
+                self.is_spared = true;
+                self.tell_spared(Reason::BudgetExhausted, now, around);
+            }
             self.charge = token.into_charge();
         }
         let permit = match live.breaker() {
@@ -122,7 +129,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Starts no further copy in this round, and gives back what one would need.
     pub(super) fn hold_back(&mut self) {
         self.charge = None;
-        self.is_held_back = true;
+        if self.hold == Hold::No {
+            self.hold = Hold::Yes;
+        }
         self.phase = Phase::Flying;
         self.wake = Instant::MAX;
         for leg in self.legs.as_mut() {
@@ -131,6 +140,15 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             } else {
                 leg.clear();
             }
+        }
+    }
+
+    /// A copy has failed while another flies: what it said binds the others, too.
+    pub(super) fn heed(&mut self, verdict: Verdict) {
+        if verdict.pushback().is_some() {
+            self.hold = Hold::Hinted;
+        } else if verdict.kind() == Kind::Permanent && self.hold == Hold::No {
+            self.hold = Hold::Yes;
         }
     }
 
@@ -149,8 +167,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 continue;
             }
             // Dropped here: a permit given back says nothing about the dependency.
-            let lost = leg.take();
+            let mut lost = leg.take();
             self.flying = self.flying.saturating_sub(1);
+            if let Some(ticket) = lost.ticket.take() {
+                // The dependency did not turn the call away: it answered a copy.
+                ticket.settle(Verdict::OK);
+            }
             self.live.call_scout_back(lost.scout);
             let ran = now.saturating_since(lost.started);
             if !lost.is_hedge && !self.is_saturated {
