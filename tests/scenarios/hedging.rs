@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steadfast::{
     Breaker, BreakerState, Budget, EventKind, Hedge, Hedged, HedgedGuard, Plan, Policy, Ratio,
-    Reason,
+    Reason, Recovery,
 };
 use steadfast_testing::{Fault, Scripted, VirtualTimer, World};
 
@@ -236,7 +236,8 @@ fn a_near_deadline_allows_no_race() {
 #[test]
 fn a_probe_is_not_raced() {
     // By the normal latency, such a slow probe would open again.
-    let breaker = TOUCHY.with_adaptive(false);
+    // Two places for probes, so that a second copy would find one.
+    let breaker = TOUCHY.with_adaptive(false).with_probes(2, 1);
     let stage = Two::warm(RACED.with_breaker(breaker));
     let _ = stage.play_failure();
     assert!(!stage.play(&stage.script().returns(1)).is_success());
@@ -451,4 +452,23 @@ fn a_dependency_that_fails_is_not_loaded_more() {
         let _ = stage.play(&script);
         assert_eq!(stage.told(), told, "{failures} at {share} %");
     }
+}
+
+// core-08.11: a breaker that recovers is not closed; nothing adds to its load.
+#[test]
+fn nothing_is_raced_on_a_ramp() {
+    let nearly_all = Recovery::DEFAULT.with_initial(Ratio::percent(99));
+    let breaker = TOUCHY.with_adaptive(false).with_recovery(nearly_all);
+    let window = Hedge::DEFAULT.with_window(secs(600));
+    let stage = Two::warm(RACED.with_breaker(breaker).with_hedge(window));
+    let _ = stage.play_failure();
+    stage.world.advance(secs(15));
+    stage.warm_up(1);
+    assert_eq!(stage.guard.breaker_state(), Some(BreakerState::Recovering));
+    let script = stage.script().delays(ms(200)).returns(1).repeats_last();
+    for _ in 0..3 {
+        let _ = stage.play(&script);
+    }
+    assert!(stage.heard.contains(EventKind::Attempt));
+    assert!(!stage.heard.contains(EventKind::HedgeStarted));
 }

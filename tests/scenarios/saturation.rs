@@ -68,6 +68,11 @@ fn the_breaker_learns_all_the_same() {
     let breaker = stage.guard.breaker().expect("a breaker");
     assert_eq!(breaker.state(stage.world.now()), BreakerState::Open);
     assert!(stage.heard.contains(EventKind::BreakerOpened));
+    let normal = breaker.normal_latency(stage.world.now());
+    assert!(
+        normal > Some(ms(380)) && normal < Some(ms(420)),
+        "{normal:?}"
+    );
 }
 
 // core-12.13

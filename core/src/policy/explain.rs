@@ -163,7 +163,9 @@ impl Explanation<'_> {
     /// `None` when nothing bounds it. Waits count at their longest, and the
     /// 100 ms that a refusal by breaker or budget is held back count, too. A
     /// dependency that throttles or asks for a wait can make the call longer,
-    /// up to the deadline; so can an operation that holds its thread. Beyond
+    /// up to the deadline; so can an operation that holds its thread, and rules of
+    /// a guard that choose longer waits or have slow hooks: of those only the
+    /// deadline is known. Beyond
     /// 1000 attempts, waits that still change count at their longest. Whatever a
     /// guard measures it holds: measured bounds only lower it, and a measured
     /// base of the backoff counts at its longest.
