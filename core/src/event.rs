@@ -244,7 +244,8 @@ impl Event {
     /// Returns the attempt it is about, made or to come, the first being 1.
     ///
     /// As the log counts them: in the order in which they end. Where copies raced,
-    /// that is not the order in which they began.
+    /// that is not the order in which they began. For
+    /// [`EventKind::ConcurrencyAdapted`] it is the limit.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
@@ -288,7 +289,9 @@ impl Event {
         Duration::from_nanos(self.duration)
     }
 
-    /// Returns the wait that follows, if any.
+    /// Returns the wait that follows, or the span that the event is about, if any.
+    ///
+    /// For what was measured it is the new value; [`EventKind`] says for each.
     #[must_use]
     pub const fn delay(&self) -> Option<Duration> {
         match self.delay {

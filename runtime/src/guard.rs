@@ -9,6 +9,7 @@ use steadfast_core::{
     AdaptiveThrottle, Attempt, BreakerState, ByError, CircuitBreaker, Classify, ConcurrencyLimit,
     Dependency, Explanation, Hedged, Instant, Lanes, Lent, Listener, Machine, Measured, Memory,
     NoListener, NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared, Single,
+    Standing,
 };
 
 use crate::call::Call;
@@ -327,6 +328,12 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
             measured.queue_delay = known.map(|reading| reading.delay());
         }
         measured
+    }
+
+    /// Returns how the limits stand right now.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.live.standing(self.timer.now())
     }
 
     /// Explains the policy and what holds right now, as a text.

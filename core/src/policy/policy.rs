@@ -262,6 +262,39 @@ impl Policy {
         }
     }
 
+    /// Returns the policy without a limit on the attempts in flight.
+    #[must_use]
+    pub const fn without_concurrency(self) -> Self {
+        Self {
+            concurrency: None,
+            ..self
+        }
+    }
+
+    /// Returns the policy without a limit on the attempts in a span of time.
+    #[must_use]
+    pub const fn without_rate(self) -> Self {
+        Self { rate: None, ..self }
+    }
+
+    /// Returns the policy without a throttle of calls.
+    #[must_use]
+    pub const fn without_throttle(self) -> Self {
+        Self {
+            throttle: None,
+            ..self
+        }
+    }
+
+    /// Returns the policy without asking whether this process is saturated.
+    #[must_use]
+    pub const fn without_saturation(self) -> Self {
+        Self {
+            saturation: None,
+            ..self
+        }
+    }
+
     /// Returns the policy with measuring allowed or not.
     ///
     /// Without it no bound is measured by default, and asking for one is a

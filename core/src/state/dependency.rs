@@ -64,7 +64,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     ///
     /// # Panics
     ///
-    /// When the breaker or the budget cannot work; in a `static` that is a
+    /// When a part of the policy cannot work; in a `static` that is a
     /// compile error.
     #[must_use]
     #[track_caller]

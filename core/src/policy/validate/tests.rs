@@ -6,8 +6,11 @@ use crate::math::significance::RelativeTrip;
 use crate::policy::backoff::Jitter;
 use crate::policy::breaker::Breaker;
 use crate::policy::ceiling::AttemptCeiling;
+use crate::policy::concurrency::Concurrency;
 use crate::policy::measured_base::MeasuredBase;
+use crate::policy::rate::Rate;
 use crate::policy::saturation::Saturation;
+use crate::policy::throttle::Throttle;
 
 mod measured;
 
@@ -417,4 +420,19 @@ fn saturation_needs_something_to_protect() {
     assert_eq!(saturated(bare.with_backoff(measured)), Ok(()));
     let problems = saturated(Policy::DEFAULT.with_adaptive(false)).expect_err("it contradicts");
     assert!(problems.contains(Problem::SaturationNotAdaptive));
+}
+
+#[test]
+fn what_a_policy_adds_a_variant_can_drop() {
+    let full = Policy::DEFAULT
+        .with_concurrency(Concurrency::fixed(1))
+        .with_rate(Rate::per_second(1))
+        .with_throttle(Throttle::DEFAULT)
+        .with_saturation(Saturation::DEFAULT);
+    let bare = full
+        .without_concurrency()
+        .without_rate()
+        .without_throttle()
+        .without_saturation();
+    assert_eq!(bare, Policy::DEFAULT);
 }
