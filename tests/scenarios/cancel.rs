@@ -7,28 +7,7 @@ use std::task::Poll;
 use steadfast::{BreakerState, Budget, Policy, Ratio};
 use steadfast_testing::Fault;
 
-use crate::stage::{INSTANT, Stage, TOUCHY, backoff, ms, secs};
-
-/// Polls a call at most `polls` times and then drops it; tells whether it ended.
-#[track_caller]
-fn drop_after<F: Future>(stage: &Stage, polls: u32, call: F) -> bool {
-    let mut left = polls;
-    stage.world.block_on(async {
-        let mut call = pin!(call);
-        poll_fn(|cx| {
-            if left == 0 {
-                return Poll::Ready(false);
-            }
-            left -= 1;
-            let ended = call.as_mut().poll(cx).is_ready();
-            if ended || left == 0 {
-                return Poll::Ready(ended);
-            }
-            Poll::Pending
-        })
-        .await
-    })
-}
+use crate::stage::{INSTANT, Stage, TOUCHY, backoff, drop_after, ms, secs};
 
 // core-03.19, failsafe#52, R-55: to cancel is to drop.
 #[test]
@@ -58,7 +37,7 @@ fn a_drop_in_an_attempt_tells_nothing() {
     let stage = Stage::new(INSTANT.with_breaker(TOUCHY));
     let script = stage.script::<()>().hangs();
     let call = stage.guard.call(|_| script.next()).listen(&stage.heard);
-    assert!(!drop_after(&stage, 1, call));
+    assert!(!drop_after(&stage.world, 1, call));
     assert!(stage.heard.is_empty());
     assert_eq!((script.calls(), script.alive()), (1, 0));
     let breaker = stage.guard.breaker().expect("a breaker");
@@ -95,7 +74,11 @@ fn a_dropped_probe_frees_its_slot() {
     stage.world.advance(secs(15));
     for _ in 0..300 {
         let script = stage.script::<()>().hangs();
-        assert!(!drop_after(&stage, 1, stage.guard.call(|_| script.next())));
+        assert!(!drop_after(
+            &stage.world,
+            1,
+            stage.guard.call(|_| script.next())
+        ));
         assert_eq!(script.calls(), 1, "the probe before gave its slot back");
     }
     assert!(stage.play(&stage.script().returns(1)).is_success());
@@ -127,7 +110,7 @@ fn a_drop_at_any_poll_leaks_nothing() {
             .delays(ms(10))
             .returns(1);
         let call = stage.guard.call(|_| script.next()).listen(&stage.heard);
-        ended = drop_after(&stage, polls, call);
+        ended = drop_after(&stage.world, polls, call);
 
         // A token is gone for each retry that started, and for no other.
         let retries = script.calls().saturating_sub(1);
@@ -157,7 +140,7 @@ fn a_dropped_probe_restores_the_state() {
             .fails(Fault::Throttled(None))
             .hangs();
         let call = stage.guard.call(|_| script.next());
-        assert!(!drop_after(&stage, polls, call));
+        assert!(!drop_after(&stage.world, polls, call));
         let retried = usize::from(script.calls() > 1);
         assert_eq!(stage.tokens(), 1 - retried, "after {polls} polls");
         let breaker = stage.guard.breaker().expect("a breaker");
@@ -172,7 +155,7 @@ fn a_drop_in_a_pause_ends_the_refusal() {
     stage.guard.breaker().expect("a breaker").isolate();
     let script = stage.script().returns(1);
     let call = stage.guard.call(|_| script.next()).listen(&stage.heard);
-    assert!(!drop_after(&stage, 1, call));
+    assert!(!drop_after(&stage.world, 1, call));
     assert_eq!(stage.told(), "RejectedByBreaker#1");
     assert_eq!(stage.world.pending_timers(), 0);
 }

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use steadfast::{Budget, Ending, EventKind, Flights, Hedge, Hedged, Kind, Policy, Ratio};
-use steadfast_testing::{Fault, Recorder, Scripted, World};
+use steadfast_testing::{Fault, Recorder, Scripted};
 
-use crate::stage::{RACED, SLOW, Stage, TOUCHY, TRANSIENT, backoff, ms, secs};
+use crate::stage::{RACED, SLOW, Stage, TOUCHY, TRANSIENT, backoff, drop_after, ms, secs};
 
 type Two = Stage<Hedged>;
 type Three = Stage<Hedged<3>>;
@@ -25,27 +25,6 @@ const FULL: Policy = RACED
     .with_backoff(backoff(secs(1)))
     .with_budget(Budget::new(Ratio::percent(10), 0).with_burst(30))
     .with_breaker(TOUCHY.with_consecutive_failures(100));
-
-/// Polls a call at most `polls` times and then drops it; tells whether it ended.
-#[track_caller]
-fn drop_after<F: Future>(world: &World, polls: u32, call: F) -> bool {
-    let mut left = polls;
-    world.block_on(async {
-        let mut call = pin!(call);
-        poll_fn(|cx| {
-            if left == 0 {
-                return Poll::Ready(false);
-            }
-            left -= 1;
-            let ended = call.as_mut().poll(cx).is_ready();
-            if ended || left == 0 {
-                return Poll::Ready(ended);
-            }
-            Poll::Pending
-        })
-        .await
-    })
-}
 
 /// Drops a call after each number of polls; returns how many it takes to its end
 /// and how many copies flew at most.

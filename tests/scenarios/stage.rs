@@ -1,6 +1,9 @@
 //! What the scenarios share: virtual time with a guard on it.
 
 use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use steadfast::{
@@ -68,6 +71,27 @@ pub(crate) fn told(heard: &Recorder) -> String {
         .map(event)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Polls a call at most `polls` times and then drops it; tells whether it ended.
+#[track_caller]
+pub(crate) fn drop_after<F: Future>(world: &World, polls: u32, call: F) -> bool {
+    let mut left = polls;
+    world.block_on(async {
+        let mut call = pin!(call);
+        poll_fn(|cx| {
+            if left == 0 {
+                return Poll::Ready(false);
+            }
+            left -= 1;
+            let ended = call.as_mut().poll(cx).is_ready();
+            if ended || left == 0 {
+                return Poll::Ready(ended);
+            }
+            Poll::Pending
+        })
+        .await
+    })
 }
 
 /// Virtual time, a guard on it and somebody who hears its calls.

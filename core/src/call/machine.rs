@@ -347,7 +347,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let attempt = self.upcoming(now);
         if self.left(now).is_zero() {
             if self.is_hedge {
-                self.hold_back();
+                self.hold_back(now);
             } else {
                 self.miss_deadline(attempt.number(), now, around);
             }

@@ -59,7 +59,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) {
         if !self.is_welcome(now) {
-            self.hold_back();
+            self.hold_back(now);
             let (kind, after) = (EventKind::HedgeSuppressed, self.newest_ran(now));
             return self.tell(kind, self.next_number(), now, around, |event| {
                 event.with_verdict(Verdict::OK).with_delay(after)
@@ -68,7 +68,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let live = self.live;
         if let Some(budget) = live.budget() {
             let Some(token) = budget.take_for_hedge(now) else {
-                return self.hold_back();
+                return self.hold_back(now);
             };
             if token.is_observed() {
                 self.is_spared = true;
@@ -77,21 +77,21 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             self.charge = token.into_charge();
         }
         let permit = match live.breaker() {
-            Some(_) if !self.is_breaker_closed(now) => return self.hold_back(),
+            Some(_) if !self.is_breaker_closed(now) => return self.hold_back(now),
             Some(breaker) => match breaker.admit(now) {
                 Ok(permit) if !permit.is_probe() => Some(permit),
-                _ => return self.hold_back(),
+                _ => return self.hold_back(now),
             },
             None => None,
         };
         let mut places = self.legs.as_mut().iter_mut().zip(0..);
         let Some((leg, lane)) = places.find(|(leg, _)| !leg.is_flying()) else {
-            return self.hold_back();
+            return self.hold_back(now);
         };
         leg.permit = permit;
         self.lane = lane;
         if self.claim(self.lane(), now, around).is_err() {
-            return self.hold_back();
+            return self.hold_back(now);
         }
         self.is_hedge = true;
         self.phase = Phase::Setup;
@@ -127,20 +127,18 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// Starts no further copy in this round, and gives back what one would need.
-    pub(super) fn hold_back(&mut self) {
+    pub(super) fn hold_back(&mut self, now: Instant) {
         self.charge = None;
         if self.hold == Hold::No {
             self.hold = Hold::Yes;
         }
         self.phase = Phase::Flying;
-        self.wake = Instant::MAX;
         for leg in self.legs.as_mut() {
-            if leg.is_flying() {
-                self.wake = self.wake.min(leg.give_up);
-            } else {
+            if !leg.is_flying() {
                 leg.clear();
             }
         }
+        self.arm(now);
     }
 
     /// A copy has failed while another flies: what it said binds the others, too.

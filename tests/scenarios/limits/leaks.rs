@@ -13,7 +13,7 @@ use steadfast::{
 };
 use steadfast_testing::{Fault, Script, Scripted};
 
-use crate::stage::{INSTANT, Stage, backoff, ms, secs};
+use crate::stage::{INSTANT, Stage, backoff, drop_after, ms, secs};
 
 const PERMITS: u32 = 9;
 
@@ -61,22 +61,7 @@ fn a_drop_at_any_poll_gives_everything_back() {
     while !ended {
         let stage = Stage::new(LIMITED);
         let script = script(&stage);
-        let mut left = polls;
-        ended = stage.world.block_on(async {
-            let mut call = pin!(stage.guard.call(|_| script.next()));
-            poll_fn(|cx| {
-                if left == 0 {
-                    return Poll::Ready(false);
-                }
-                left -= 1;
-                let ended = call.as_mut().poll(cx).is_ready();
-                if ended || left == 0 {
-                    return Poll::Ready(ended);
-                }
-                Poll::Pending
-            })
-            .await
-        });
+        ended = drop_after(&stage.world, polls, stage.guard.call(|_| script.next()));
         leaves_nothing(&stage, &script);
         polls += 1;
         assert!(polls < 100);

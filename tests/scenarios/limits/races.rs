@@ -1,13 +1,9 @@
 //! Limits under races: a copy that a limit refuses is held back.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
 use steadfast::{Budget, Concurrency, Criticality, Hedged, Limit, Policy, Rate, Ratio, Throttle};
 use steadfast_testing::Fault;
 
-use crate::stage::{RACED, SLOW, Stage, ms, secs};
+use crate::stage::{RACED, SLOW, Stage, drop_after, ms, secs};
 
 type Two = Stage<Hedged>;
 type Three = Stage<Hedged<3>>;
@@ -118,22 +114,7 @@ fn a_dropped_race_gives_its_places_back() {
             .fails(Fault::Transient)
             .delays(ms(10))
             .returns(1);
-        let mut left = polls;
-        let ended = stage.world.block_on(async {
-            let mut call = pin!(stage.guard.call(|_| script.next()));
-            poll_fn(|cx| {
-                if left == 0 {
-                    return Poll::Ready(false);
-                }
-                left -= 1;
-                let ended = call.as_mut().poll(cx).is_ready();
-                if ended || left == 0 {
-                    return Poll::Ready(ended);
-                }
-                Poll::Pending
-            })
-            .await
-        });
+        let ended = drop_after(&stage.world, polls, stage.guard.call(|_| script.next()));
         assert_eq!((in_flight(&stage), script.alive()), (0, 0), "{polls} polls");
         assert!(script.peak_alive() <= 2);
         if ended {
