@@ -11,9 +11,9 @@ pub use steadfast_core::{
     Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules,
     Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile,
     QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal, RelativeTrip,
-    Report, Reservation, Retry, RetryBudget, Rules, Saturation, Server, Shared, Single, Slot,
-    SlowTrip, Standing, Throttle, ThrottleStanding, Ticket, Token, Transition, Unmeasured, Verdict,
-    Warning, WinRate, Word, random,
+    Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation, Server, Shared, Single,
+    Slot, SlowTrip, Standing, Throttle, ThrottleStanding, Ticket, Token, Transition, Unmeasured,
+    Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,

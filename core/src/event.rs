@@ -41,6 +41,17 @@ pub enum EventKind {
     /// This process is late for what it has to do, and stops learning. Delay: by
     /// how much.
     SaturationDetected,
+    /// This call may be retried, and so may the one it is made for: their retries
+    /// multiply.
+    NestedRetry,
+    /// A stream gave no item for as long as a gap may be. Delay: that bound.
+    Stalled,
+    /// A stream that broke is about to be opened again at its checkpoint. Number: of
+    /// the restart; delay: the wait before it.
+    StreamResumed,
+    /// A stream with a checkpoint broke and is not resumed; the reason says why.
+    /// Number: of the restarts made.
+    StreamBroken,
     /// The breaker opened.
     BreakerOpened,
     /// The breaker lets probes through.
@@ -60,6 +71,8 @@ pub enum EventKind {
     RejectedByBudget,
     /// The call ended: the deadline.
     DeadlineExceeded,
+    /// The call ended: it would have been retried if nothing were about to stop.
+    Draining,
 }
 
 impl EventKind {
@@ -79,6 +92,10 @@ impl EventKind {
             Self::WouldReject => "WouldReject",
             Self::ConcurrencyAdapted => "ConcurrencyAdapted",
             Self::SaturationDetected => "SaturationDetected",
+            Self::NestedRetry => "NestedRetry",
+            Self::Stalled => "Stalled",
+            Self::StreamResumed => "StreamResumed",
+            Self::StreamBroken => "StreamBroken",
             Self::BreakerOpened => "BreakerOpened",
             Self::BreakerHalfOpened => "BreakerHalfOpened",
             Self::BreakerClosed => "BreakerClosed",
@@ -88,13 +105,15 @@ impl EventKind {
             Self::RejectedByBreaker => "RejectedByBreaker",
             Self::RejectedByBudget => "RejectedByBudget",
             Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::Draining => "Draining",
         }
     }
 
     /// Tells whether it ends a call.
     ///
     /// Every call has exactly one such event, unless it is dropped or the hook
-    /// before an attempt fails: then it has none.
+    /// before an attempt fails: then it has none. A stream has one each time it is
+    /// opened.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(
@@ -105,6 +124,7 @@ impl EventKind {
                 | Self::RejectedByBreaker
                 | Self::RejectedByBudget
                 | Self::DeadlineExceeded
+                | Self::Draining
         )
     }
 
@@ -269,8 +289,8 @@ impl Event {
         self.error
     }
 
-    /// Returns why the call ended, or would have; only terminal events and
-    /// [`EventKind::WouldReject`] have it.
+    /// Returns why the call ended, or would have; only terminal events,
+    /// [`EventKind::WouldReject`] and [`EventKind::StreamBroken`] have it.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason> {
         self.reason

@@ -75,6 +75,7 @@ pub use policy::problem::Problem;
 pub use policy::problems::{PolicyError, Problems, ProblemsIter};
 pub use policy::rate::Rate;
 pub use policy::recovery::Recovery;
+pub use policy::restarts::Restarts;
 pub use policy::saturation::Saturation;
 pub use policy::slow_trip::SlowTrip;
 pub use policy::throttle::Throttle;

@@ -22,6 +22,8 @@ pub enum Reason {
     Throttled,
     /// The hook before an attempt failed; the attempt was not made.
     Setup,
+    /// This process, or its guard, is about to stop, so nothing is retried.
+    Draining,
 }
 
 impl Reason {
@@ -37,6 +39,7 @@ impl Reason {
             Self::DependencyUnavailable => "DependencyUnavailable",
             Self::Throttled => "Throttled",
             Self::Setup => "Setup",
+            Self::Draining => "Draining",
         }
     }
 }

@@ -9,9 +9,10 @@ use super::ceiling::AttemptCeiling;
 use super::concurrency::Concurrency;
 use super::hedge::Hedge;
 use super::rate::Rate;
+use super::restarts::Restarts;
 use super::saturation::Saturation;
 use super::throttle::Throttle;
-use crate::time::{Instant, nanos};
+use crate::time::nanos;
 
 /// Every bound of a call, as one plain value.
 ///
@@ -35,23 +36,31 @@ use crate::time::{Instant, nanos};
 /// Two are equal when they do the same, whether a bound was chosen or is the
 /// usual one.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 pub struct Policy {
-    name: Option<&'static str>,
-    attempts: u32,
+    pub(super) name: Option<&'static str>,
+    pub(super) attempts: u32,
     // In nanoseconds, as a call counts them; `NEVER` is no bound.
-    deadline: u64,
-    attempt_timeout: u64,
-    backoff: Backoff,
-    budget: Budget,
-    breaker: Option<Breaker>,
-    ceiling: Ceiling,
-    hedge: Option<Hedge>,
-    history: u64,
-    concurrency: Option<Concurrency>,
-    rate: Option<Rate>,
-    throttle: Option<Throttle>,
-    saturation: Option<Saturation>,
-    adaptive: bool,
+    pub(super) deadline: u64,
+    pub(super) attempt_timeout: u64,
+    pub(super) backoff: Backoff,
+    pub(super) budget: Budget,
+    pub(super) breaker: Option<Breaker>,
+    pub(super) ceiling: Ceiling,
+    pub(super) hedge: Option<Hedge>,
+    pub(super) history: u64,
+    pub(super) concurrency: Option<Concurrency>,
+    pub(super) rate: Option<Rate>,
+    pub(super) throttle: Option<Throttle>,
+    pub(super) saturation: Option<Saturation>,
+    pub(super) adaptive: bool,
+    pub(super) restarts: Restarts,
+    pub(super) bounds_gaps: bool,
+    pub(super) ambient_deadline: bool,
+    pub(super) ambient_criticality: bool,
 }
 
 impl Policy {
@@ -72,6 +81,10 @@ impl Policy {
         throttle: None,
         saturation: None,
         adaptive: false,
+        restarts: Restarts::NONE,
+        bounds_gaps: true,
+        ambient_deadline: false,
+        ambient_criticality: false,
     };
 
     /// Three attempts of at most 10 s within 30 s, backing off, on a budget; an
@@ -97,6 +110,10 @@ impl Policy {
         throttle: None,
         saturation: None,
         adaptive: true,
+        restarts: Restarts::DEFAULT,
+        bounds_gaps: true,
+        ambient_deadline: false,
+        ambient_criticality: false,
     };
 
     /// Returns the policy with a name, which events, errors and `explain` show.
@@ -334,139 +351,44 @@ impl Policy {
         }
     }
 
-    /// Returns the name, if it has one.
-    #[must_use]
-    pub const fn name(&self) -> Option<&'static str> {
-        self.name
-    }
-
-    /// Returns how many attempts a call may make, the first included.
-    #[must_use]
-    pub const fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// Returns the bound of the whole call; `None` is no bound.
-    #[must_use]
-    pub const fn deadline(&self) -> Option<Duration> {
-        bound(self.deadline)
-    }
-
-    /// Returns the bound of each attempt; `None` is no bound.
-    #[must_use]
-    pub const fn attempt_timeout(&self) -> Option<Duration> {
-        bound(self.attempt_timeout)
-    }
-
-    /// The bound of the whole call from an instant on.
-    pub(crate) const fn deadline_from(&self, start: Instant) -> Instant {
-        Instant::from_nanos(start.as_nanos().saturating_add(self.deadline))
-    }
-
-    /// The end of an attempt's own bound that starts at an instant.
-    pub(crate) const fn attempt_end_from(&self, start: Instant) -> Instant {
-        Instant::from_nanos(start.as_nanos().saturating_add(self.attempt_timeout))
-    }
-
-    /// Returns the measured bound of each attempt, if it has one.
+    /// Returns the policy with a rule for how often a stream is resumed.
     ///
-    /// Unless chosen it is [`AttemptCeiling::DEFAULT`], if measuring is allowed
-    /// and the attempt timeout is above its floor.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use steadfast_core::Policy;
-    ///
-    /// let policy = |ms| Policy::DEFAULT.with_attempt_timeout(Duration::from_millis(ms));
-    /// assert!(policy(51).attempt_ceiling().is_some());
-    /// assert!(policy(50).attempt_ceiling().is_none());
-    /// assert!(policy(51).with_adaptive(false).attempt_ceiling().is_none());
-    /// ```
+    /// Only for streams with a checkpoint; without one nothing is resumed.
     #[must_use]
-    pub const fn attempt_ceiling(&self) -> Option<AttemptCeiling> {
-        match self.ceiling {
-            Ceiling::Off => None,
-            Ceiling::Chosen(law) => Some(law),
-            Ceiling::Usual => match self.attempt_timeout() {
-                Some(timeout)
-                    if self.adaptive && nanos(timeout) > nanos(AttemptCeiling::DEFAULT.floor()) =>
-                {
-                    Some(AttemptCeiling::DEFAULT)
-                }
-                _ => None,
-            },
+    pub const fn with_restarts(self, restarts: Restarts) -> Self {
+        Self { restarts, ..self }
+    }
+
+    /// Returns the policy with the gap between two items of a stream bounded by
+    /// the attempt timeout, or by nothing.
+    ///
+    /// Bounded unless said otherwise. Only waiting for an item counts.
+    #[must_use]
+    pub const fn with_bounded_gaps(self, bounded: bool) -> Self {
+        Self {
+            bounds_gaps: bounded,
+            ..self
         }
     }
 
-    /// Tells whether the attempt ceiling was asked for.
-    pub(super) const fn has_chosen_ceiling(&self) -> bool {
-        matches!(self.ceiling, Ceiling::Chosen(_))
+    /// Returns the policy with calls bounded by the deadline of what they are made
+    /// for, if that is known.
+    #[must_use]
+    pub const fn with_ambient_deadline(self, followed: bool) -> Self {
+        Self {
+            ambient_deadline: followed,
+            ..self
+        }
     }
 
-    /// Returns when a slow attempt is raced by another copy, if at all.
+    /// Returns the policy with calls as critical as what they are made for, if that
+    /// is known.
     #[must_use]
-    pub const fn hedge(&self) -> Option<&Hedge> {
-        self.hedge.as_ref()
-    }
-
-    /// Returns the stretch of time that counts as recent.
-    #[must_use]
-    pub const fn history(&self) -> Duration {
-        Duration::from_nanos(self.history)
-    }
-
-    /// Returns the limit on the attempts in flight at once, if there is one.
-    #[must_use]
-    pub const fn concurrency(&self) -> Option<&Concurrency> {
-        self.concurrency.as_ref()
-    }
-
-    /// Returns the limit on the attempts in a span of time, if there is one.
-    #[must_use]
-    pub const fn rate(&self) -> Option<&Rate> {
-        self.rate.as_ref()
-    }
-
-    /// Returns when calls are refused before they are sent, if they are.
-    #[must_use]
-    pub const fn throttle(&self) -> Option<&Throttle> {
-        self.throttle.as_ref()
-    }
-
-    /// Returns when this process counts as saturated, if that is asked.
-    #[must_use]
-    pub const fn saturation(&self) -> Option<&Saturation> {
-        self.saturation.as_ref()
-    }
-
-    /// Tells whether bounds may be measured.
-    #[must_use]
-    pub const fn is_adaptive(&self) -> bool {
-        self.adaptive
-    }
-
-    /// Tells whether it learns from the latencies of successes.
-    #[must_use]
-    pub const fn is_learning(&self) -> bool {
-        self.attempt_ceiling().is_some() || self.backoff.measured_base().is_some()
-    }
-
-    /// Returns the rule for the waits between attempts.
-    #[must_use]
-    pub const fn backoff(&self) -> &Backoff {
-        &self.backoff
-    }
-
-    /// Returns the law of the retry budget.
-    #[must_use]
-    pub const fn budget(&self) -> &Budget {
-        &self.budget
-    }
-
-    /// Returns the settings of the circuit breaker, if there is one.
-    #[must_use]
-    pub const fn breaker(&self) -> Option<&Breaker> {
-        self.breaker.as_ref()
+    pub const fn with_ambient_criticality(self, followed: bool) -> Self {
+        Self {
+            ambient_criticality: followed,
+            ..self
+        }
     }
 }
 
@@ -476,48 +398,9 @@ impl Default for Policy {
     }
 }
 
-impl PartialEq for Policy {
-    fn eq(&self, other: &Self) -> bool {
-        let Self {
-            name,
-            attempts,
-            deadline,
-            attempt_timeout,
-            backoff,
-            budget,
-            breaker,
-            ceiling: _,
-            hedge,
-            history,
-            concurrency,
-            rate,
-            throttle,
-            saturation,
-            adaptive,
-        } = *self;
-        name == other.name
-            && attempts == other.attempts
-            && deadline == other.deadline
-            && attempt_timeout == other.attempt_timeout
-            && backoff == other.backoff
-            && budget == other.budget
-            && breaker == other.breaker
-            && self.attempt_ceiling() == other.attempt_ceiling()
-            && hedge == other.hedge
-            && history == other.history
-            && concurrency == other.concurrency
-            && rate == other.rate
-            && throttle == other.throttle
-            && saturation == other.saturation
-            && adaptive == other.adaptive
-    }
-}
-
-impl Eq for Policy {}
-
 /// The measured bound of an attempt, as it was asked for.
 #[derive(Clone, Copy, Debug)]
-enum Ceiling {
+pub(super) enum Ceiling {
     /// Where it can work.
     Usual,
     Off,
@@ -529,11 +412,4 @@ enum Ceiling {
 const USUAL_HISTORY: u64 = nanos(Duration::from_secs(300));
 
 /// No bound; nobody waits 584 years.
-const NEVER: u64 = u64::MAX;
-
-const fn bound(nanos: u64) -> Option<Duration> {
-    match nanos {
-        NEVER => None,
-        nanos => Some(Duration::from_nanos(nanos)),
-    }
-}
+pub(super) const NEVER: u64 = u64::MAX;

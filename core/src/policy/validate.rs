@@ -43,7 +43,8 @@ impl Policy {
             .and(self.validate_ceiling())
             .and(self.validate_adaptive())
             .and(self.validate_hedge())
-            .and(self.validate_limits());
+            .and(self.validate_limits())
+            .and(self.restarts().validate());
         let problems = match self.breaker() {
             Some(breaker) => problems.and(breaker.validate()),
             None => problems,

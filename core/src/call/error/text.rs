@@ -72,6 +72,12 @@ impl<E> fmt::Display for CallError<E> {
                 let next = self.attempts.saturating_add(1);
                 write!(f, "the hook before attempt {next} failed")?;
             }
+            Reason::Draining => {
+                write!(
+                    f,
+                    "not retried after {tried}: this process is about to stop"
+                )?;
+            }
         }
         match (self.ending, self.reason) {
             // Said already.
