@@ -7,16 +7,17 @@ pub use steadfast_core::{
     AdaptiveThrottle, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline, Breaker,
     BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
     Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Ending, Event, EventKind,
-    Explanation, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited,
+    Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited,
     Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules,
     Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile,
     QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal, RelativeTrip,
     Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation, Server, Shared, Single,
-    Slot, SlowTrip, Standing, Throttle, ThrottleStanding, Ticket, Token, Transition, Unmeasured,
-    Verdict, Warning, WinRate, Word, random,
+    Slot, SlowTrip, Stall, Standing, StreamError, Throttle, ThrottleStanding, Ticket, Token,
+    Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
-    Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, StaticTimer, Timer,
+    Anew, Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, Resumed, Start,
+    StaticTimer, Streaming, Supply, Timer,
 };
 
 #[cfg(feature = "queue")]

@@ -68,7 +68,7 @@ impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, 
                 }
                 Turn::Cut(lane) => conduct.cut::<V, E>(lane, now),
                 Turn::Again => {}
-                Turn::Finish => return conduct.conclude(now, last),
+                Turn::Finish(_) => return conduct.conclude(now, last),
             }
         }
     }

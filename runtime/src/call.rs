@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use pin_project_lite::pin_project;
@@ -12,6 +12,7 @@ use steadfast_core::{
     Rules, Shared, Single,
 };
 
+use crate::alarm::Alarm;
 use crate::conduct::{Conduct, Turn};
 use crate::lanes::{Flights, Places};
 use crate::timer::Timer;
@@ -52,9 +53,7 @@ pin_project! {
         #[pin]
         attempts: H::Places<Fut>,
         #[pin]
-        sleep: Option<T::Sleep>,
-        // What `sleep` is armed for; `ZERO` is nothing.
-        armed: Instant,
+        alarm: Alarm<T>,
         stage: Stage,
         last: Option<Fut::Output>,
         operation: F,
@@ -73,8 +72,7 @@ where
     pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J, H>, operation: F) -> Self {
         Self {
             attempts: H::Places::new(),
-            sleep: None,
-            armed: Instant::ZERO,
+            alarm: Alarm::new(),
             stage: Stage::Asking,
             last: None,
             operation,
@@ -89,8 +87,7 @@ where
     ) -> Call<'g, T, F, Fut, D, S, K, M, I, H> {
         Call {
             attempts: self.attempts,
-            sleep: self.sleep,
-            armed: self.armed,
+            alarm: self.alarm,
             stage: self.stage,
             last: self.last,
             operation: self.operation,
@@ -208,20 +205,8 @@ where
                         *this.stage = Stage::Asking;
                         this.conduct.judge(lane, &mut now, outcome, this.last);
                     } else {
-                        if at == Instant::MAX {
-                            return Poll::Pending;
-                        }
-                        if *this.armed != at {
-                            this.conduct.timer.rearm(this.sleep.as_mut(), at);
-                            *this.armed = at;
-                        }
-                        if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
-                            && sleep.poll(cx).is_pending()
-                        {
-                            return Poll::Pending;
-                        }
+                        ready!(this.alarm.as_mut().poll(this.conduct.timer, at, cx));
                         // The clock decides whether it is due, not the timer.
-                        *this.armed = Instant::ZERO;
                         *this.stage = Stage::Asking;
                         now = this.conduct.timer.now();
                     }
@@ -235,10 +220,10 @@ where
                     this.conduct.cut::<V, E>(lane, now);
                 }
                 Turn::Again => {}
-                Turn::Finish => {
+                Turn::Finish(_) => {
                     // Whoever lost a race is dropped before the caller goes on.
                     this.attempts.clear();
-                    this.sleep.set(None);
+                    this.alarm.clear();
                     *this.stage = Stage::Over;
                     let last = this.last.take();
                     return Poll::Ready(this.conduct.conclude(now, last));

@@ -4,8 +4,8 @@ use core::any::type_name;
 use core::time::Duration;
 
 use steadfast_core::{
-    Attempt, AttemptLog, Classify, Conclude, Criticality, Ending, Instant, Journal, Lanes,
-    Listener, Machine, Memory, Order, Rules, Single, Surroundings, Verdict,
+    Attempt, AttemptLog, Classify, Conclude, Criticality, Ending, Flow, Instant, Journal, Lanes,
+    Listener, Machine, Memory, Order, Reason, Rules, Single, Surroundings, Verdict,
 };
 
 use crate::timer::Timer;
@@ -31,7 +31,7 @@ pub(crate) enum Turn {
     /// Ask again: the attempt was not admitted, and others may want to run.
     Again,
     /// Drop what still flies, and give the conclusion.
-    Finish,
+    Finish(Reason),
 }
 
 /// The surroundings of a call whose error type is `E`, from a `Conduct`'s parts.
@@ -124,7 +124,7 @@ where
             },
             Order::Wait(at) => Turn::Wait(at),
             Order::Cut(lane) => Turn::Cut(lane),
-            Order::Finish(_) => Turn::Finish,
+            Order::Finish(reason) => Turn::Finish(reason),
         }
     }
 
@@ -195,13 +195,21 @@ where
         R: Rules<V, E>,
     {
         let outcome = last.insert(outcome);
-        let verdict = self.classifier.classify(outcome);
-        let ending = match outcome {
-            Ok(_) => Ending::Value,
-            Err(_) => Ending::Error,
-        };
+        let (ending, verdict) = self.weigh(outcome);
         *now = self.timer.now();
         self.settle(lane, *now, ending, verdict, Some(&*outcome));
+    }
+
+    /// Says what an outcome is and means.
+    pub(crate) fn weigh<V, E>(&self, outcome: &Result<V, E>) -> (Ending, Verdict)
+    where
+        C: Classify<Result<V, E>>,
+    {
+        let verdict = self.classifier.classify(outcome);
+        match outcome {
+            Ok(_) => (Ending::Value, verdict),
+            Err(_) => (Ending::Error, verdict),
+        }
     }
 
     /// Tells that the attempt was dropped at its bound.
@@ -212,7 +220,7 @@ where
         self.settle::<V, E>(lane, now, Ending::Cut, Verdict::TRANSIENT, None);
     }
 
-    fn settle<V, E>(
+    pub(crate) fn settle<V, E>(
         &mut self,
         lane: usize,
         now: Instant,
@@ -241,5 +249,37 @@ where
     {
         let journal = self.machine.journal();
         journal.conclude(last, || self.machine.report(now))
+    }
+}
+
+impl<T, M, C, R, L, J> Conduct<'_, T, M, C, R, L, J>
+where
+    T: Timer,
+    M: Memory,
+    L: Listener,
+    J: Journal,
+{
+    /// Tells that a stream gave nothing for as long as a gap may be.
+    pub(crate) fn stall<E>(&mut self, gap: Duration, now: Instant) {
+        self.machine.stall(gap, now, &around!(self, E));
+    }
+
+    /// Asks whether a stream that broke is opened again.
+    pub(crate) fn resume<V, E>(
+        &mut self,
+        flow: &mut Flow,
+        ending: Ending,
+        verdict: Verdict,
+        now: Instant,
+        last: Option<&Result<V, E>>,
+    ) -> bool
+    where
+        R: Rules<V, E>,
+    {
+        let rules = &self.rules;
+        self.machine
+            .resume(flow, ending, verdict, now, &around!(self, E), |retry| {
+                rules.delay(retry, last)
+            })
     }
 }

@@ -108,7 +108,7 @@ impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
                 }
                 Turn::Cut(lane) => conduct.cut::<V, E>(lane, now),
                 Turn::Again => {}
-                Turn::Finish => return conduct.conclude(now, last),
+                Turn::Finish(_) => return conduct.conclude(now, last),
             }
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(TURNS) {

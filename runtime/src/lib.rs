@@ -13,6 +13,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod alarm;
 #[cfg(feature = "std")]
 mod blocking;
 mod call;
@@ -27,6 +28,8 @@ mod prepared;
 mod queue;
 #[cfg(feature = "std-timer")]
 mod std_timer;
+mod stream;
+mod supply;
 #[cfg(feature = "std")]
 mod system_clock;
 #[cfg(feature = "std")]
@@ -44,6 +47,9 @@ pub use prepared::Prepared;
 pub use queue::{Place, Queue};
 #[cfg(feature = "std-timer")]
 pub use std_timer::{StdSleep, StdTimer};
+pub use stream::Streaming;
+pub use stream::start::Start;
+pub use supply::{Anew, Resumed, Supply};
 #[cfg(feature = "std")]
 pub use system_clock::{from_system, to_system};
 #[cfg(feature = "std")]

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::attempt::Retry;
-use super::leg::{Bound, Leg};
+use super::leg::{Bound, Leg, Role};
 use super::log::{Ending, Journal};
 use super::machine::{Hold, Machine, Phase, Surroundings};
 use crate::event::EventKind;
@@ -19,7 +19,7 @@ use crate::verdict::{Kind, Verdict};
 /// How far past its own bound an attempt is worth an event.
 const OVERRUN: Duration = Duration::from_secs(1);
 
-impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
+impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Tells what the attempt in this lane ended with and what that means.
     ///
     /// While another one flies beside it, only an accepted result ends the race.
@@ -48,7 +48,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             Ending::Value => verdict,
             _ => verdict.on_error(),
         };
-        let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge);
+        let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge());
         let earlier = self.verdict();
         self.record(leg, now, ending, verdict, around);
         if self.hold == Hold::Hinted && !verdict.is_ok() && verdict.pushback().is_none() {
@@ -72,7 +72,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     fn record<L: Listener, S: Fn() -> u64>(
         &mut self,
-        mut leg: Leg<'_, M>,
+        mut leg: Leg<'g, M>,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
@@ -85,7 +85,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.has_waited = false;
         let start = leg.started.saturating_since(self.started);
         self.journal
-            .record(start, took, ending, verdict, leg.is_hedge);
+            .record(start, took, ending, verdict, leg.is_hedge());
         self.learn(&leg, now, took);
         self.has_sent |= ending != Ending::Refused;
         if self.live.has_limits() && ending != Ending::Refused {
@@ -118,8 +118,8 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Tells this process's own limits what came of what they let out.
     #[inline(never)]
     fn settle_limits<L: Listener, S>(
-        &self,
-        leg: &mut Leg<'_, M>,
+        &mut self,
+        leg: &mut Leg<'g, M>,
         now: Instant,
         took: Duration,
         around: &Surroundings<'_, L, S>,
@@ -127,9 +127,20 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if let Some(ticket) = leg.ticket.take() {
             ticket.settle(self.verdict());
         }
-        if let Some(slot) = leg.slot.take()
-            && let Some(limit) = slot.settle(now, took)
-        {
+        let Some(slot) = leg.slot.take() else {
+            return;
+        };
+        let adapted = if leg.role == Role::Stream && self.verdict().is_ok() {
+            let adapted = slot.sample(now, took);
+            let lane = self.lane();
+            if let Some(leg) = self.legs.as_mut().get_mut(lane) {
+                leg.slot = Some(slot);
+            }
+            adapted
+        } else {
+            slot.settle(now, took)
+        };
+        if let Some(limit) = adapted {
             self.tell(EventKind::ConcurrencyAdapted, limit, now, around, |event| {
                 event
             });
@@ -151,7 +162,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         } else {
             live.call_scout_back(leg.scout);
         }
-        if H::COUNT > 1 && !leg.is_hedge {
+        if H::COUNT > 1 && !leg.is_hedge() {
             live.hedging().record(now, took);
         }
     }
@@ -197,24 +208,8 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let Some(delay) = backoff.delay(next, self.verdict(), draw) else {
             return self.refuse_long_hint(now, around);
         };
-        if !self.verdict().is_self_imposed()
-            && let Some(budget) = live.budget()
-        {
-            let token = if self.criticality.is_sheddable() {
-                budget.take_sheddable(now)
-            } else {
-                budget.take(now)
-            };
-            match token {
-                Some(token) => {
-                    if token.is_observed() {
-                        self.is_spared = true;
-                        self.tell_spared(Reason::BudgetExhausted, now, around);
-                    }
-                    self.charge = token.into_charge();
-                }
-                None => return self.refuse_for_budget(now, left, around),
-            }
+        if !self.fund(now, around) {
+            return self.refuse_for_budget(now, left, around);
         }
         let retry = Retry::new(next, self.verdict(), &backoff, delay);
         let delay = self.at_least_the_hint(rule(&retry));
@@ -228,9 +223,37 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         });
     }
 
+    /// Takes a token for a retry; false when there is none. What this process
+    /// refused itself costs nothing.
+    pub(super) fn fund<L: Listener, S>(
+        &mut self,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) -> bool {
+        let live = self.live;
+        let Some(budget) = live.budget() else {
+            return true;
+        };
+        if self.verdict().is_self_imposed() {
+            return true;
+        }
+        let token = if self.criticality.is_sheddable() {
+            budget.take_sheddable(now)
+        } else {
+            budget.take(now)
+        };
+        let Some(token) = token else { return false };
+        if token.is_observed() {
+            self.is_spared = true;
+            self.tell_spared(Reason::BudgetExhausted, now, around);
+        }
+        self.charge = token.into_charge();
+        true
+    }
+
     /// The rule for the wait before attempt `next`, with its base measured if
     /// that is asked for and known.
-    fn backoff<L: Listener, S>(
+    pub(super) fn backoff<L: Listener, S>(
         &self,
         next: u32,
         now: Instant,
@@ -254,7 +277,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// What an attempt needs at least to be worth starting.
-    fn viable(&self, now: Instant) -> Duration {
+    pub(super) fn viable(&self, now: Instant) -> Duration {
         let breaker = self.live.breaker();
         breaker
             .and_then(|breaker| breaker.normal_latency(now))
@@ -303,7 +326,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
 
     /// A rule of the user's may wait longer than the dependency asked for, not
     /// shorter; a policy without waits ignores hints altogether.
-    fn at_least_the_hint(&self, delay: Duration) -> Duration {
+    pub(super) fn at_least_the_hint(&self, delay: Duration) -> Duration {
         match self.verdict().pushback() {
             Some(hint) if self.policy().backoff().maximum() > Duration::ZERO => delay.max(hint),
             _ => delay,

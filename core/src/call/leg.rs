@@ -17,14 +17,24 @@ pub(super) struct Leg<'g, M: Memory> {
     pub(super) cut_by: Bound,
     /// It may take longer than the ceiling.
     pub(super) scout: Option<Scout>,
-    /// It races another one.
-    pub(super) is_hedge: bool,
+    pub(super) role: Role,
     pub(super) started: Instant,
     /// When it is cut.
     pub(super) give_up: Instant,
     pub(super) permit: Option<Permit<'g, M>>,
     pub(super) ticket: Option<Ticket<'g, M>>,
     pub(super) slot: Option<Slot<'g, M>>,
+}
+
+/// What an attempt is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// For an outcome.
+    First,
+    /// To race another one.
+    Hedge,
+    /// For a stream: what is accepted goes on, and keeps its place in flight.
+    Stream,
 }
 
 /// What cuts an attempt.
@@ -43,7 +53,7 @@ impl<M: Memory> Leg<'_, M> {
         number: 0,
         cut_by: Bound::Timeout,
         scout: None,
-        is_hedge: false,
+        role: Role::First,
         started: Instant::ZERO,
         give_up: Instant::MAX,
         permit: None,
@@ -53,6 +63,10 @@ impl<M: Memory> Leg<'_, M> {
 
     pub(super) const fn is_flying(&self) -> bool {
         self.number != 0
+    }
+
+    pub(super) fn is_hedge(&self) -> bool {
+        self.role == Role::Hedge
     }
 
     /// How long it may take.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::attempt::Attempt;
-use super::leg::{Bound, Leg};
+use super::leg::{Bound, Leg, Role};
 use super::log::{Ending, Journal};
 use super::report::Report;
 use crate::breaker_state::BreakerState;
@@ -100,8 +100,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     code: Code,
     pub(super) ending: Ending,
     pub(super) phase: Phase,
-    /// What is about to start races another one.
-    pub(super) is_hedge: bool,
+    /// Of what is about to start.
+    pub(super) role: Role,
     /// The operation must not be repeated, so nothing is won by cutting it early.
     pub(super) is_once: bool,
     /// Whether a further copy may start in this round.
@@ -169,7 +169,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             code: Verdict::OK.parts().1,
             ending: Ending::Refused,
             phase: Phase::Fresh,
-            is_hedge: false,
+            role: Role::First,
             is_once: false,
             hold: Hold::No,
             has_waited: false,
@@ -246,7 +246,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             match self.phase {
                 Phase::Fresh => {
                     self.started = now;
-                    self.due = now.saturating_add(self.due.saturating_since(Instant::ZERO));
+                    self.bound_by(self.due.saturating_since(Instant::ZERO), now);
                     self.phase = Phase::Admission;
                 }
                 Phase::Admission => self.ask_admission(now, around),
@@ -271,6 +271,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         }
     }
 
+    /// Sets the deadline of a call whose own bound is counted from now on.
+    pub(super) fn bound_by(&mut self, bound: Duration, now: Instant) {
+        self.due = now.saturating_add(bound);
+    }
+
     fn ask_admission<L: Listener, S: Fn() -> u64>(
         &mut self,
         now: Instant,
@@ -278,7 +283,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     ) {
         // A new round: nothing flies.
         self.lane = 0;
-        self.is_hedge = false;
+        if self.role == Role::Hedge {
+            self.role = Role::First;
+        }
         self.hold = Hold::No;
         let next = self.number.saturating_add(1);
         if let Some(breaker) = self.live.breaker() {
@@ -346,14 +353,14 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     ) -> Option<Result<Attempt, Limited>> {
         let attempt = self.upcoming(now);
         if self.left(now).is_zero() {
-            if self.is_hedge {
+            if self.is_hedge() {
                 self.hold_back(now);
             } else {
                 self.miss_deadline(attempt.number(), now, around);
             }
             return None;
         }
-        let claimed = if self.is_hedge {
+        let claimed = if self.is_hedge() {
             Ok(())
         } else {
             self.claim(self.lane(), now, around)
@@ -366,11 +373,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             charge.spend();
         }
         self.limited_by = claimed.err().map(|refusal| refusal.limit());
-        if self.is_hedge {
+        if self.is_hedge() {
             self.count_hedge(now, around);
         }
         // A copy is no scout: it is there because something is slow.
-        let may_scout = claimed.is_ok() && !self.is_hedge;
+        let may_scout = claimed.is_ok() && !self.is_hedge();
         let (own, bound, scout) = self.own_bound(may_scout, now, around);
         let give_up = own.min(self.due);
         let lane = self.lane();
@@ -378,7 +385,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             leg.number = attempt.number();
             leg.started = now;
             leg.give_up = give_up;
-            leg.is_hedge = self.is_hedge;
+            leg.role = self.role;
             leg.scout = scout;
             // When both end at once, the deadline is over.
             leg.cut_by = if self.due <= own && self.due < Instant::MAX {
@@ -446,6 +453,10 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         self.lane.into()
     }
 
+    fn is_hedge(&self) -> bool {
+        self.role == Role::Hedge
+    }
+
     /// Tells whether another attempt flies beside that one.
     #[must_use]
     pub const fn is_racing(&self) -> bool {
@@ -465,6 +476,12 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     pub fn abort(&mut self) {
         self.ending = Ending::Error;
         self.finish(Reason::Setup);
+    }
+
+    /// Tells whether the call has ended well.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.phase == Phase::Over(Reason::Succeeded)
     }
 
     /// Returns how the call ended; means something once it has.
@@ -529,7 +546,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             code: self.code,
             ending: self.ending,
             phase: self.phase,
-            is_hedge: self.is_hedge,
+            role: self.role,
             is_once: self.is_once,
             hold: self.hold,
             has_waited: self.has_waited,
@@ -587,7 +604,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     pub(super) fn finish(&mut self, reason: Reason) {
         self.has_sent |= self.flying > 0;
         for leg in self.legs.as_mut() {
-            leg.clear();
+            if reason != Reason::Succeeded || leg.role != Role::Stream {
+                leg.clear();
+            }
         }
         self.flying = 0;
         self.charge = None;

@@ -10,5 +10,7 @@ pub(crate) mod machine;
 pub(crate) mod outcome;
 mod race;
 pub(crate) mod report;
+pub(crate) mod resume;
 pub(crate) mod rules;
+pub(crate) mod stream_error;
 mod tell;

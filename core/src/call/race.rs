@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::leg::Role;
 use super::log::{Ending, Journal};
 use super::machine::{Hold, Machine, Phase, Surroundings};
 use crate::breaker_state::BreakerState;
@@ -93,7 +94,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if self.claim(self.lane(), now, around).is_err() {
             return self.hold_back(now);
         }
-        self.is_hedge = true;
+        self.role = Role::Hedge;
         self.phase = Phase::Setup;
     }
 
@@ -173,13 +174,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             }
             self.live.call_scout_back(lost.scout);
             let ran = now.saturating_since(lost.started);
-            if !lost.is_hedge && !self.is_saturated {
+            if !lost.is_hedge() && !self.is_saturated {
                 self.live.hedging().record(now, ran);
             }
             let start = lost.started.saturating_since(self.started);
             let (discarded, verdict) = (Ending::Discarded, Verdict::OK);
             self.journal
-                .record(start, ran, discarded, verdict, lost.is_hedge);
+                .record(start, ran, discarded, verdict, lost.is_hedge());
             let kind = EventKind::HedgeDiscarded;
             // As the log counts: in the order in which attempts end.
             number = number.saturating_add(1);

@@ -2,8 +2,6 @@
 
 use core::time::Duration;
 
-use super::problem::Problem;
-use super::problems::Problems;
 use crate::time::nanos;
 
 /// How often a stream with a checkpoint is resumed after it broke.
@@ -77,15 +75,6 @@ impl Restarts {
     #[must_use]
     pub const fn is_healthy(&self, span: Duration) -> bool {
         self.healthy_after < u64::MAX && nanos(span) >= self.healthy_after
-    }
-
-    pub(super) const fn validate(&self) -> Result<(), Problems> {
-        Problems::NONE
-            .with(
-                Problem::ZeroHealthyStretch,
-                self.limit > 0 && self.healthy_after == 0,
-            )
-            .into_result()
     }
 }
 

@@ -44,7 +44,10 @@ impl Policy {
             .and(self.validate_adaptive())
             .and(self.validate_hedge())
             .and(self.validate_limits())
-            .and(self.restarts().validate());
+            .with(
+                Problem::ZeroHealthyStretch,
+                self.restarts().limit() > 0 && self.restarts().healthy_after().is_zero(),
+            );
         let problems = match self.breaker() {
             Some(breaker) => problems.and(breaker.validate()),
             None => problems,

@@ -69,6 +69,18 @@ impl<'l, M: Memory> Slot<'l, M> {
             in_flight: gate.in_flight(),
         })
     }
+
+    /// Tells how long an attempt took that goes on to use its place, as
+    /// [`Slot::settle`] does, which gives it back.
+    pub(crate) fn sample(&self, now: Instant, took: Duration) -> Option<u32> {
+        let sample = Sample {
+            now,
+            took,
+            epoch: self.epoch?,
+            in_flight: self.limit.in_flight(),
+        };
+        self.limit.learn(&sample)
+    }
 }
 
 impl<M: Memory> Drop for Slot<'_, M> {

@@ -1,0 +1,214 @@
+//! A call whose result flows: what follows when that breaks.
+
+use core::time::Duration;
+
+use super::attempt::Retry;
+use super::leg::Role;
+use super::log::{Ending, Journal};
+use super::machine::{Machine, Phase, Surroundings};
+use crate::event::EventKind;
+use crate::listener::Listener;
+use crate::memory::Memory;
+use crate::reason::Reason;
+use crate::time::Instant;
+use crate::verdict::{Kind, Verdict};
+
+/// What a stream has behind it: since when it flows, and how often it broke before.
+///
+/// ```
+/// use core::time::Duration;
+/// use steadfast_core::{Dependency, Flow, Instant, Machine, Policy, Shared};
+///
+/// let live: Dependency = Dependency::new(&Policy::DEFAULT);
+/// let mut flow = Flow::of(&Machine::<Shared, ()>::new(&live));
+/// flow.begin(Instant::ZERO);
+/// // A pull waits; nothing else counts against the gap.
+/// let ten = Duration::from_secs(10);
+/// flow.wait(Instant::ZERO.saturating_add(Duration::from_secs(2)));
+/// assert_eq!(flow.due(ten), Instant::ZERO.saturating_add(Duration::from_secs(12)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Of the first item since the stream was opened.
+    since: Instant,
+    /// Since when a pull waits.
+    quiet: Option<Instant>,
+    restarts: u32,
+    /// The call's own deadline, before it began.
+    bound: Duration,
+}
+
+impl Flow {
+    /// Makes the flow of a call that has not begun.
+    #[must_use]
+    pub fn of<M: Memory, J>(machine: &Machine<'_, M, J>) -> Self {
+        Self {
+            since: Instant::ZERO,
+            quiet: None,
+            restarts: 0,
+            bound: machine.due.saturating_since(Instant::ZERO),
+        }
+    }
+
+    /// Notes that the stream has given its first item since it was opened.
+    pub const fn begin(&mut self, now: Instant) {
+        self.since = now;
+        self.quiet = None;
+    }
+
+    /// Notes that an item is waited for, if none is yet.
+    pub const fn wait(&mut self, now: Instant) {
+        if self.quiet.is_none() {
+            self.quiet = Some(now);
+        }
+    }
+
+    /// Notes that the wait is over.
+    pub const fn go_on(&mut self) {
+        self.quiet = None;
+    }
+
+    /// Tells whether an item is waited for.
+    #[must_use]
+    pub const fn is_waiting(&self) -> bool {
+        self.quiet.is_some()
+    }
+
+    /// Returns when a wait has lasted for a gap; never if nothing waits.
+    #[must_use]
+    pub const fn due(&self, gap: Duration) -> Instant {
+        match self.quiet {
+            Some(since) => since.saturating_add(gap),
+            None => Instant::MAX,
+        }
+    }
+
+    /// Returns how often it was resumed since it was healthy last.
+    #[must_use]
+    pub const fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// How long it gave items.
+    fn ran(&self, now: Instant) -> Duration {
+        self.quiet.unwrap_or(now).saturating_since(self.since)
+    }
+}
+
+impl<M: Memory, J: Journal> Machine<'_, M, J> {
+    /// Says that what is accepted goes on after the call has succeeded, and keeps
+    /// its place in flight until [`Machine::release`].
+    pub fn make_lasting(&mut self) {
+        self.role = Role::Stream;
+    }
+
+    /// Gives back what a call that has ended still holds.
+    pub fn release(&mut self) {
+        for leg in self.legs.as_mut() {
+            leg.clear();
+        }
+    }
+
+    /// Tells that a stream gave no item for as long as a gap may be.
+    pub fn stall<L: Listener, S>(
+        &mut self,
+        gap: Duration,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
+        self.set_verdict(Verdict::TRANSIENT);
+        self.ending = Ending::Cut;
+        self.tell(EventKind::Stalled, 1, now, around, |event| {
+            event.with_delay(gap).with_duration(Duration::ZERO)
+        });
+    }
+
+    /// Tells that a stream broke which had begun to flow; true when it is to be
+    /// opened again: ask [`Machine::step`].
+    ///
+    /// The same questions as before a retry, in the same order, with the restarts
+    /// in the place of the attempts. Once the stream was healthy, restarts, waits
+    /// and deadline begin anew.
+    pub fn resume<L: Listener, S: Fn() -> u64>(
+        &mut self,
+        flow: &mut Flow,
+        ending: Ending,
+        verdict: Verdict,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+        rule: impl FnOnce(&Retry<'_>) -> Duration,
+    ) -> bool {
+        self.release();
+        if self.phase != Phase::Over(Reason::Succeeded) {
+            return false;
+        }
+        self.ending = ending;
+        self.set_verdict(verdict.on_error());
+        if self.policy().restarts().is_healthy(flow.ran(now)) {
+            flow.restarts = 0;
+            self.bound_by(flow.bound, now);
+        }
+        match self.wait_before_resuming(flow.restarts, now, around, rule) {
+            Ok(delay) => {
+                flow.restarts = flow.restarts.saturating_add(1);
+                self.number = 0;
+                self.limited_by = None;
+                self.refused_in = None;
+                self.has_waited = false;
+                self.wake = now.saturating_add(delay);
+                self.phase = Phase::Pausing;
+                self.tell(
+                    EventKind::StreamResumed,
+                    flow.restarts,
+                    now,
+                    around,
+                    |event| event.with_delay(delay),
+                );
+                true
+            }
+            Err(reason) => {
+                self.charge = None;
+                let kind = EventKind::StreamBroken;
+                self.tell(kind, flow.restarts, now, around, |event| {
+                    event.with_reason(reason)
+                });
+                false
+            }
+        }
+    }
+
+    /// How long to wait before the stream is opened again, or why it is not.
+    fn wait_before_resuming<L: Listener, S: Fn() -> u64>(
+        &mut self,
+        restarts: u32,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+        rule: impl FnOnce(&Retry<'_>) -> Duration,
+    ) -> Result<Duration, Reason> {
+        if !matches!(self.verdict().kind(), Kind::Transient | Kind::Throttled) {
+            return Err(Reason::Permanent);
+        }
+        if self.is_once || restarts >= self.policy().restarts().limit() {
+            return Err(Reason::AttemptsExhausted);
+        }
+        let left = self.left(now);
+        if left.is_zero() {
+            return Err(Reason::DeadlineExceeded);
+        }
+        // The first restart waits as the first retry does.
+        let next = restarts.saturating_add(2);
+        let draw = self.live.draw(&around.seed);
+        let backoff = self.backoff(next, now, around);
+        let delay = backoff.delay(next, self.verdict(), draw);
+        let delay = delay.ok_or(Reason::Throttled)?;
+        if !self.fund(now, around) {
+            return Err(Reason::BudgetExhausted);
+        }
+        let retry = Retry::new(next, self.verdict(), &backoff, delay);
+        let delay = self.at_least_the_hint(rule(&retry));
+        if self.due < Instant::MAX && delay.saturating_add(self.viable(now)) >= left {
+            return Err(Reason::DeadlineExceeded);
+        }
+        Ok(delay)
+    }
+}
