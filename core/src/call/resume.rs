@@ -212,3 +212,6 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         Ok(delay)
     }
 }
+
+#[cfg(test)]
+mod tests;
