@@ -229,7 +229,7 @@ where
     ) -> Poll<Flowed<V, E>> {
         let mut this = self.project();
         let item = match (this.last.take(), this.source.as_mut().as_pin_mut()) {
-            (Some(first), _) => Some(first),
+            (Some(first), _) => return Poll::Ready(Flowed::Item(Some(first))),
             (None, None) => None,
             (None, Some(source)) => match source.poll_next(cx) {
                 Poll::Ready(item) => item,
@@ -255,7 +255,10 @@ where
                 }
             },
         };
-        this.flow.go_on();
+        // A wait that ends in a failure was no health.
+        if let Some(Ok(_)) = item {
+            this.flow.deliver();
+        }
         Poll::Ready(Flowed::Item(item))
     }
 

@@ -34,9 +34,15 @@ pub struct Flow {
     /// Since when a pull waits.
     quiet: Option<Instant>,
     restarts: u32,
+    /// After the first since the stream was opened.
+    items: u32,
     /// The call's own deadline, before it began.
     bound: Duration,
 }
+
+/// How many items of a stream pay into the budget: as many successes as fill that
+/// of [`Policy::DEFAULT`](crate::Policy::DEFAULT).
+const PAYING: u32 = 300;
 
 impl Flow {
     /// Makes the flow of a call that has not begun.
@@ -46,6 +52,7 @@ impl Flow {
             since: Instant::ZERO,
             quiet: None,
             restarts: 0,
+            items: 0,
             bound: machine.due.saturating_since(Instant::ZERO),
         }
     }
@@ -54,6 +61,7 @@ impl Flow {
     pub const fn begin(&mut self, now: Instant) {
         self.since = now;
         self.quiet = None;
+        self.items = 0;
     }
 
     /// Notes that an item is waited for, if none is yet.
@@ -63,9 +71,15 @@ impl Flow {
         }
     }
 
-    /// Notes that the wait is over.
+    /// Notes that the wait is over, without an item.
     pub const fn go_on(&mut self) {
         self.quiet = None;
+    }
+
+    /// Notes that a further item has come.
+    pub const fn deliver(&mut self) {
+        self.quiet = None;
+        self.items = self.items.saturating_add(1);
     }
 
     /// Tells whether an item is waited for.
@@ -129,6 +143,9 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
     /// The same questions as before a retry, in the same order, with the restarts
     /// in the place of the attempts. Once the stream was healthy, restarts, waits
     /// and deadline begin anew.
+    ///
+    /// First its items pay into the retry budget as calls that succeed do: a
+    /// restart is to cost little beside what the stream has carried.
     pub fn resume<L: Listener, S: Fn() -> u64>(
         &mut self,
         flow: &mut Flow,
@@ -144,6 +161,13 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         }
         self.ending = ending;
         self.set_verdict(verdict.on_error());
+        if let Some(budget) = self.live.budget()
+            && !self.is_spared
+        {
+            for _ in 0..flow.items.min(PAYING) {
+                budget.deposit(now);
+            }
+        }
         if self.policy().restarts().is_healthy(flow.ran(now)) {
             flow.restarts = 0;
             self.bound_by(flow.bound, now);

@@ -164,6 +164,29 @@ fn a_restart_costs_a_token() {
 }
 
 #[test]
+fn items_pay_as_successes_do() {
+    let (live, heard) = (Dependency::new(&POLICY), Heard::default());
+    let budget = live.budget().expect("a budget");
+    let mut stream = Streamed::new(&live, &heard);
+    stream.open(0);
+    while let Some(token) = budget.take(at(20)) {
+        token.spend();
+    }
+    for _ in 0..9 {
+        stream.flow.deliver();
+    }
+    // Nine tenths and the one of the start, which was paid into a full bucket.
+    assert_eq!(stream.fail(500, Verdict::TRANSIENT), None);
+    let mut stream = Streamed::new(&live, &heard);
+    stream.open(0);
+    for _ in 0..u32::MAX / (1 << 20) {
+        stream.flow.deliver();
+    }
+    assert!(stream.fail(500, Verdict::TRANSIENT).is_some());
+    assert_eq!(tokens(&live, at(500)), 4);
+}
+
+#[test]
 fn an_empty_budget_resumes_nothing() {
     let (live, heard) = (Dependency::new(&POLICY), Heard::default());
     let mut stream = Streamed::new(&live, &heard);
