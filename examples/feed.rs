@@ -89,13 +89,12 @@ async fn serve(listener: TcpListener) -> io::Result<()> {
 /// error.
 fn lines_after(seen: u64, service: SocketAddr) -> impl Stream<Item = io::Result<u64>> {
     try_unfold(None, move |open| async move {
-        let mut lines: Lines<BufReader<TcpStream>> = match open {
-            Some(lines) => lines,
-            None => {
-                let mut stream = TcpStream::connect(service).await?;
-                stream.write_all(&seen.to_be_bytes()).await?;
-                BufReader::new(stream).lines()
-            }
+        let mut lines: Lines<BufReader<TcpStream>> = if let Some(lines) = open {
+            lines
+        } else {
+            let mut stream = TcpStream::connect(service).await?;
+            stream.write_all(&seen.to_be_bytes()).await?;
+            BufReader::new(stream).lines()
         };
         match lines.next_line().await? {
             None => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -115,24 +114,24 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     tokio::spawn(serve(listener));
 
     let mut lines = pin!(FEED.stream_from(0, |seen, _| lines_after(seen, service), |&line| line));
-    let mut last = 0;
+    let mut seen = 0;
     let (mut twice, mut lost) = (0, 0);
     while let Some(line) = lines.next().await {
         let line = line?;
-        if line <= last {
+        if line <= seen {
             twice += 1;
         } else {
-            lost += line - last - 1;
+            lost += line - seen - 1;
         }
-        last = line;
+        seen = line;
     }
 
     let stalls = STORY.stalls.load(Ordering::Relaxed);
     let restarts = STORY.restarts.load(Ordering::Relaxed);
     println!(
-        "{last} of {LINES} lines, {twice} twice, {lost} lost; {restarts} restarts, {stalls} stall"
+        "{seen} of {LINES} lines, {twice} twice, {lost} lost; {restarts} restarts, {stalls} stall"
     );
-    let is_whole = (last, twice, lost, restarts, stalls) == (LINES, 0, 0, 3, 1);
+    let is_whole = (seen, twice, lost, restarts, stalls) == (LINES, 0, 0, 3, 1);
     Ok(if is_whole {
         ExitCode::SUCCESS
     } else {

@@ -1,7 +1,7 @@
 //! Instruments for tests that do not sleep.
 //!
 //! Three of them: a [`World`] whose time moves only when nothing else can, a
-//! [`Script`] for what the dependency does, a [`Recorder`] for what the policy
+//! [`Script`] or [`StreamScript`] for what the dependency does, a [`Recorder`] for what the policy
 //! decided. Script and guard share the world's timer; with two clocks the
 //! scripted delays would pass in real time. [`Fault`] is an error of every
 //! meaning, [`INSTANT`] a policy that never waits.
@@ -25,12 +25,15 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alarms;
+mod alive;
+mod due;
 mod fault;
 mod instant;
 mod recorder;
 mod script;
 mod scripted;
 mod state;
+mod stream_script;
 mod stuck;
 mod task;
 mod tasks;
@@ -42,6 +45,7 @@ pub use instant::INSTANT;
 pub use recorder::Recorder;
 pub use script::{Script, Step};
 pub use scripted::Scripted;
+pub use stream_script::{Beat, Source, StreamScript};
 pub use stuck::{Stuck, Waiting};
 pub use task::Task;
 pub use timer::{Sleep, VirtualTimer};

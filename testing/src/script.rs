@@ -10,9 +10,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use steadfast_core::{Clock, Instant};
+use steadfast_core::Instant;
 use steadfast_runtime::{Block, Timer};
 
+use crate::alive::{Alive, Life};
+use crate::due::due;
 use crate::fault::Fault;
 use crate::scripted::Scripted;
 use crate::timer::VirtualTimer;
@@ -75,15 +77,6 @@ enum End<T, E> {
     Failure(E),
     Never,
 }
-
-#[derive(Debug, Default)]
-struct Alive {
-    now: AtomicUsize,
-    peak: AtomicUsize,
-}
-
-/// Counts one future until it is dropped.
-struct Life(Arc<Alive>);
 
 impl<T, E, C> Script<T, E, C> {
     /// Makes a script without steps whose delays pass on `timer`.
@@ -169,13 +162,13 @@ impl<T, E, C> Script<T, E, C> {
     /// Returns how many steps are neither finished nor dropped.
     #[must_use]
     pub fn alive(&self) -> usize {
-        self.shared.alive.now.load(Ordering::Acquire)
+        self.shared.alive.now()
     }
 
     /// Returns how many steps were alive at once, at most.
     #[must_use]
     pub fn peak_alive(&self) -> usize {
-        self.shared.alive.peak.load(Ordering::Acquire)
+        self.shared.alive.peak()
     }
 
     fn step(self, end: End<T, E>) -> Self {
@@ -282,25 +275,6 @@ impl<T: Clone, E: Clone> Clone for Line<T, E> {
             end: self.end.clone(),
         }
     }
-}
-
-impl Life {
-    fn begin(alive: &Arc<Alive>) -> Self {
-        let now = alive.now.fetch_add(1, Ordering::AcqRel).saturating_add(1);
-        alive.peak.fetch_max(now, Ordering::AcqRel);
-        Self(Arc::clone(alive))
-    }
-}
-
-impl Drop for Life {
-    fn drop(&mut self) {
-        self.0.now.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Returns when a delay is over; nothing to wait for when there is none.
-fn due<C: Clock>(timer: &C, delay: Duration) -> Option<Instant> {
-    (!delay.is_zero()).then(|| timer.now().saturating_add(delay))
 }
 
 pin_project! {

@@ -2,7 +2,7 @@ use std::pin::pin;
 use std::task::Waker;
 use std::thread;
 
-use steadfast_core::{Meaning, Verdict};
+use steadfast_core::{Clock, Meaning, Verdict};
 
 use super::*;
 use crate::World;
