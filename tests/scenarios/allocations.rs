@@ -4,9 +4,12 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::io;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use allocation_counter::measure;
+use futures_lite::stream::{self, Stream, StreamExt};
 use steadfast::tokio::{Guard, HedgedGuard};
 use steadfast::{
     AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
@@ -230,4 +233,42 @@ fn what_a_limit_refuses_allocates_nothing() {
         assert_eq!(error.limited_by(), Some(Limit::Concurrency));
     };
     assert_eq!(on_tokio(refused), 0);
+}
+
+/// A source of a thousand items that suspends before each and fails after the first
+/// half.
+fn items(seen: u32) -> impl Stream<Item = io::Result<u32>> {
+    let mut next = seen;
+    let mut has_suspended = false;
+    stream::poll_fn(move |cx| {
+        if !has_suspended {
+            has_suspended = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        has_suspended = false;
+        next += 1;
+        Poll::Ready(match next {
+            501 if seen == 0 => Some(Err(io::ErrorKind::ConnectionReset.into())),
+            ..=1000 => Some(Ok(next)),
+            _ => None,
+        })
+    })
+}
+
+#[test]
+fn items_of_a_stream_allocate_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    let read = || async {
+        let mut items = pin!(GUARD.stream_from(0, |seen, _| items(seen), |&item| item));
+        let mut count = 0;
+        while let Some(item) = items.next().await {
+            count += u32::from(item.is_ok());
+        }
+        assert_eq!(
+            (count, items.delivered(), items.restarts()),
+            (1000, 1000, 1)
+        );
+    };
+    assert_eq!(on_tokio(read), 0);
 }

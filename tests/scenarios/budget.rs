@@ -1,7 +1,8 @@
 //! The retry budget over whole calls: what is charged, what comes back.
 
 use steadfast::{
-    Backoff, Breaker, Budget, EventKind, Guard, Kind, Plan, Policy, Ratio, Reason, RetryBudget,
+    Backoff, Breaker, Budget, EventKind, Guard, Kind, Plan, Policy, Ratio, Reason, Restarts,
+    RetryBudget,
 };
 use steadfast_testing::{Fault, Script, World};
 
@@ -102,7 +103,7 @@ fn two_guards_have_two_budgets() {
 // core-06.13
 #[test]
 fn a_single_attempt_has_no_budget() {
-    let stage = Stage::new(FUNDED.with_attempts(1));
+    let stage = Stage::new(FUNDED.with_attempts(1).with_restarts(Restarts::NONE));
     assert!(stage.guard.budget().is_none());
     for _ in 0..100 {
         let outcome = stage.play(&stage.script::<()>().fails(Fault::Transient));

@@ -35,6 +35,7 @@ mod runtimes;
 mod saturation;
 mod short_lived;
 mod slower;
+mod streams;
 mod tail;
 mod values;
 mod worst_case;

@@ -157,6 +157,11 @@ impl Policy {
         self.restarts
     }
 
+    /// Tells whether a call may be retried, or a stream resumed.
+    pub(crate) const fn is_repeating(&self) -> bool {
+        self.attempts > 1 || self.restarts.limit() > 0
+    }
+
     /// Returns the bound of the gap between two items of a stream: the attempt
     /// timeout, unless gaps are not bounded; `None` is no bound.
     #[must_use]

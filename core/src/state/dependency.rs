@@ -97,8 +97,8 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
             },
             budget: match parts.budget {
                 Some(budget) => Part::Borrowed(budget),
-                // Who never retries has nothing to fund.
-                None if policy.budget().is_limited() && policy.attempts() > 1 => {
+                // Who never retries nor resumes has nothing to fund.
+                None if policy.budget().is_limited() && policy.is_repeating() => {
                     Part::Own(RetryBudget::new(*policy.budget()))
                 }
                 None => Part::Absent,
@@ -382,6 +382,7 @@ mod tests {
     use crate::memory::Local;
     use crate::policy::breaker::Breaker;
     use crate::policy::budget::Budget;
+    use crate::policy::restarts::Restarts;
     use crate::state::retry_budget::Token;
 
     const GUARDED: Policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
@@ -408,7 +409,8 @@ mod tests {
 
         let live: Dependency = Dependency::new(&GUARDED.with_budget(Budget::NONE));
         assert!(live.budget().is_none());
-        let live: Dependency = Dependency::new(&GUARDED.with_attempts(1));
+        let live: Dependency =
+            Dependency::new(&GUARDED.with_attempts(1).with_restarts(Restarts::NONE));
         assert!(live.budget().is_none());
     }
 
