@@ -16,8 +16,8 @@ pub use steadfast_core::{
     Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
-    Anew, Block, Call, Flights, Guard, HedgedGuard, Places, Plan, Prepared, Resumed, Start,
-    StaticTimer, Streaming, Supply, Timer,
+    Anew, Block, Call, Flights, Guard, HedgedGuard, OneAtATime, Places, Plan, Prepared, Resumed,
+    Start, StaticTimer, Streaming, Supply, Timer,
 };
 
 #[cfg(feature = "queue")]

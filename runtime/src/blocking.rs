@@ -4,10 +4,11 @@ use steadfast_core::{Attempt, CallError, Classify, Conclude, Journal, Listener, 
 
 use crate::conduct::Turn;
 use crate::guard::Guard;
+use crate::lanes::{Flights, OneAtATime};
 use crate::prepared::Prepared;
 use crate::timer::{Block, Timer};
 
-impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+impl<T: Timer + Block, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Calls an operation that blocks, and blocks while it waits.
     ///
     /// An attempt cannot be cut short from outside: its bounds are checked when
@@ -35,12 +36,19 @@ impl<T: Timer + Block, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         C: Classify<Result<V, E>>,
         R: Rules<V, E>,
         L: Listener,
+        H: OneAtATime,
     {
         self.prepare().call_blocking(operation)
     }
 }
 
-impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
+impl<T, C, R, L, M, J, H> Prepared<'_, T, C, R, L, M, J, H>
+where
+    T: Timer + Block,
+    M: Memory,
+    J: Journal,
+    H: Flights,
+{
     /// Calls an operation that blocks, as [`Guard::call_blocking`] does.
     pub fn call_blocking<F, V, E>(self, mut operation: F) -> J::Output
     where
@@ -49,8 +57,9 @@ impl<T: Timer + Block, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, 
         R: Rules<V, E>,
         L: Listener,
         J: Conclude<V, E>,
+        H: OneAtATime,
     {
-        let mut conduct = self.conduct;
+        let mut conduct = self.conduct.single();
         let timer = conduct.timer;
         let mut last = None;
         let mut now = timer.now();

@@ -8,6 +8,7 @@ use steadfast_core::{
     Listener, Machine, Memory, Order, Reason, Rules, Single, Surroundings, Verdict,
 };
 
+use crate::lanes::OneAtATime;
 use crate::timer::Timer;
 
 /// One call's machine with everything it asks.
@@ -82,6 +83,20 @@ impl<'g, T, M: Memory, C, R, L, J: Journal, H: Lanes> Conduct<'g, T, M, C, R, L,
         Conduct {
             timer: self.timer,
             machine: self.machine.with_journal(),
+            classifier: self.classifier,
+            rules: self.rules,
+            listener: self.listener,
+        }
+    }
+
+    /// The same call, of which it is known that nothing runs beside an attempt.
+    pub(crate) fn single(self) -> Conduct<'g, T, M, C, R, L, J>
+    where
+        H: OneAtATime,
+    {
+        Conduct {
+            timer: self.timer,
+            machine: H::single(self.machine),
             classifier: self.classifier,
             rules: self.rules,
             listener: self.listener,

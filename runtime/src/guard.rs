@@ -59,8 +59,8 @@ pub struct Guard<T, C = ByError, R = NoRules, L = NoListener, M: Memory = Shared
 
 /// A guard with room for two attempts of a call at once, or `N`: two or three.
 ///
-/// Its policy says [when a slow attempt is raced](steadfast_core::Hedge). It has
-/// no lending and no blocking form, which run one attempt at a time.
+/// Its policy says [when a slow attempt is raced](steadfast_core::Hedge). It can
+/// neither lend, block nor stream, where one attempt runs at a time.
 ///
 /// ```
 /// use steadfast_core::{Hedge, Policy};
@@ -296,6 +296,14 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
         Call::new(self.conduct(classifier), operation)
     }
 
+    /// Prepares one call: what belongs to it, before its operation.
+    ///
+    /// A [`Call`] takes the same settings; this is for the lending and the
+    /// blocking form, and for streams.
+    pub fn prepare(&self) -> Prepared<'_, T, Lent<'_, C>, &R, &L, M, (), H> {
+        Prepared::new(self.conduct(Lent(&self.classifier)))
+    }
+
     fn conduct<D>(&self, classifier: D) -> Conduct<'_, T, M, D, &R, &L, (), H> {
         self.watch.count_call();
         Conduct {
@@ -368,16 +376,6 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
             text = text.unseeded();
         }
         text
-    }
-}
-
-impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
-    /// Prepares one call: what belongs to it, before its operation.
-    ///
-    /// A [`Call`] takes the same settings; this is for the lending and the
-    /// blocking form.
-    pub fn prepare(&self) -> Prepared<'_, T, Lent<'_, C>, &R, &L, M> {
-        Prepared::new(self.conduct(Lent(&self.classifier)))
     }
 }
 

@@ -3,12 +3,35 @@
 use core::pin::Pin;
 
 use pin_project_lite::pin_project;
-use steadfast_core::{Hedged, Lanes, Single};
+use steadfast_core::{Hedged, Lanes, Machine, Memory, Single};
 
 /// Lanes that a call has room for: [`Single`], or [`Hedged`] of two or three.
 pub trait Flights: Lanes {
     /// A place for an operation in each lane.
     type Places<Fut>: Places<Fut>;
+}
+
+/// Lanes that let no attempt run beside another: [`Single`] alone.
+///
+/// Asked by the forms of a call that can have one attempt at a time only: what
+/// is lent, a thread and a stream cannot be had twice.
+#[diagnostic::on_unimplemented(
+    message = "a guard that races attempts can neither lend, block nor stream",
+    label = "this runs one attempt at a time",
+    note = "two attempts of one call cannot borrow the same thing, hold the same thread or feed \
+            the same stream",
+    note = "give this operation a `Guard`, with a policy that has no hedge; two guards can share \
+            a breaker and a budget, see `Plan`"
+)]
+pub trait OneAtATime: Flights + Sized {
+    /// Returns the machine of such a call, as it is.
+    fn single<M: Memory, J>(machine: Machine<'_, M, J, Self>) -> Machine<'_, M, J>;
+}
+
+impl OneAtATime for Single {
+    fn single<M: Memory, J>(machine: Machine<'_, M, J>) -> Machine<'_, M, J> {
+        machine
+    }
 }
 
 /// A place for an operation in each lane.

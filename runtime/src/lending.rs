@@ -11,13 +11,14 @@ use steadfast_core::{
 
 use crate::conduct::Turn;
 use crate::guard::Guard;
+use crate::lanes::{Flights, OneAtATime};
 use crate::prepared::Prepared;
 use crate::timer::Timer;
 
 /// How many turns are taken before others may run.
 const TURNS: u32 = 32;
 
-impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Calls an operation that needs something for itself: a bus, a connection.
     ///
     /// Each attempt borrows `lent` anew. Write the operation as an async
@@ -64,12 +65,19 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         C: Classify<Result<V, E>>,
         R: Rules<V, E>,
         L: Listener,
+        H: OneAtATime,
     {
         self.prepare().call_with(lent, operation)
     }
 }
 
-impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
+impl<T, C, R, L, M, J, H> Prepared<'_, T, C, R, L, M, J, H>
+where
+    T: Timer,
+    M: Memory,
+    J: Journal,
+    H: Flights,
+{
     /// Calls an operation that needs something for itself, as
     /// [`Guard::call_with`] does.
     pub async fn call_with<S, F, V, E>(self, lent: &mut S, mut operation: F) -> J::Output
@@ -80,8 +88,9 @@ impl<T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'_, T, C, R, L, M, J> {
         R: Rules<V, E>,
         L: Listener,
         J: Conclude<V, E>,
+        H: OneAtATime,
     {
-        let mut conduct = self.conduct;
+        let mut conduct = self.conduct.single();
         let timer = conduct.timer;
         let mut sleep = pin!(None);
         let mut last = None;

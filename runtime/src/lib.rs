@@ -40,7 +40,7 @@ mod watch;
 pub use call::Call;
 pub use drift::{Drift, DriftProbe};
 pub use guard::{Guard, HedgedGuard};
-pub use lanes::{Flights, One, Places, Three, Two};
+pub use lanes::{Flights, One, OneAtATime, Places, Three, Two};
 pub use plan::Plan;
 pub use prepared::Prepared;
 #[cfg(feature = "queue")]

@@ -5,17 +5,18 @@ use core::future::Future;
 use core::time::Duration;
 
 use steadfast_core::{
-    Attempt, AttemptLog, Classify, Criticality, Journal, Listener, Memory, Shared,
+    Attempt, AttemptLog, Classify, Criticality, Journal, Lanes, Listener, Memory, Shared, Single,
 };
 
 use crate::call::Call;
 use crate::conduct::Conduct;
+use crate::lanes::Flights;
 use crate::timer::Timer;
 
 /// One call before it has an operation: what belongs to it alone.
 ///
 /// Made by [`Guard::prepare`](crate::Guard::prepare); ends in `call`,
-/// `call_with` or `call_blocking`.
+/// `call_with`, `call_blocking` or a stream.
 ///
 /// ```
 /// use core::time::Duration;
@@ -44,12 +45,12 @@ use crate::timer::Timer;
 /// }
 /// ```
 #[must_use = "a prepared call does nothing unless it is called"]
-pub struct Prepared<'g, T, C, R, L, M: Memory = Shared, J = ()> {
-    pub(crate) conduct: Conduct<'g, T, M, C, R, L, J>,
+pub struct Prepared<'g, T, C, R, L, M: Memory = Shared, J = (), H: Lanes = Single> {
+    pub(crate) conduct: Conduct<'g, T, M, C, R, L, J, H>,
 }
 
-impl<'g, T, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
-    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J>) -> Self {
+impl<'g, T, C, R, L, M: Memory, J: Journal, H: Lanes> Prepared<'g, T, C, R, L, M, J, H> {
+    pub(crate) fn new(conduct: Conduct<'g, T, M, C, R, L, J, H>) -> Self {
         Self { conduct }
     }
 
@@ -75,30 +76,31 @@ impl<'g, T, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
     }
 
     /// Lets `classifier` judge the outcomes, not the guard's.
-    pub fn classified<D>(self, classifier: D) -> Prepared<'g, T, D, R, L, M, J> {
+    pub fn classified<D>(self, classifier: D) -> Prepared<'g, T, D, R, L, M, J, H> {
         Prepared::new(self.conduct.classified(classifier))
     }
 
     /// Uses other hooks and another delay rule than the guard's.
-    pub fn ruled<S>(self, rules: S) -> Prepared<'g, T, C, S, L, M, J> {
+    pub fn ruled<S>(self, rules: S) -> Prepared<'g, T, C, S, L, M, J, H> {
         Prepared::new(self.conduct.ruled(rules))
     }
 
     /// Lets `listener` hear this call's events, after the guard's own.
-    pub fn listen<K: Listener>(self, listener: K) -> Prepared<'g, T, C, R, (L, K), M, J> {
+    pub fn listen<K: Listener>(self, listener: K) -> Prepared<'g, T, C, R, (L, K), M, J, H> {
         Prepared::new(self.conduct.heard_by(listener))
     }
 
     /// Keeps a log, and gives an [`Outcome`](steadfast_core::Outcome) that is
     /// never an error by itself.
-    pub fn outcome(self) -> Prepared<'g, T, C, R, L, M, AttemptLog> {
+    pub fn outcome(self) -> Prepared<'g, T, C, R, L, M, AttemptLog, H> {
         Prepared::new(self.conduct.logged())
     }
 
     /// Calls an operation, as [`Guard::call`](crate::Guard::call) does.
-    pub fn call<F, Fut, V, E>(self, operation: F) -> Call<'g, T, F, Fut, C, R, L, M, J>
+    pub fn call<F, Fut, V, E>(self, operation: F) -> Call<'g, T, F, Fut, C, R, L, M, J, H>
     where
         T: Timer,
+        H: Flights,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
         C: Classify<Result<V, E>>,
@@ -107,7 +109,7 @@ impl<'g, T, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
     }
 }
 
-impl<T, C, R, L, M: Memory, J> fmt::Debug for Prepared<'_, T, C, R, L, M, J> {
+impl<T, C, R, L, M: Memory, J, H: Lanes> fmt::Debug for Prepared<'_, T, C, R, L, M, J, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared")
             .field("machine", &self.conduct.machine)

@@ -5,11 +5,12 @@ use steadfast_core::{Attempt, Classify, Journal, Lent, Memory};
 
 use super::Streaming;
 use crate::guard::Guard;
+use crate::lanes::{Flights, OneAtATime};
 use crate::prepared::Prepared;
 use crate::supply::{Anew, Resumed};
 use crate::timer::Timer;
 
-impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
+impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Opens a stream within the policy's bounds.
     ///
     /// `open` makes a fresh source for every attempt. An attempt lasts up to the
@@ -52,6 +53,7 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         F: FnMut(Attempt) -> S,
         S: Stream<Item = Result<V, E>>,
         C: Classify<Result<V, E>>,
+        H: OneAtATime,
     {
         self.prepare().stream(open)
     }
@@ -105,20 +107,28 @@ impl<T: Timer, C, R, L, M: Memory> Guard<T, C, R, L, M> {
         G: FnMut(&V) -> P,
         S: Stream<Item = Result<V, E>>,
         C: Classify<Result<V, E>>,
+        H: OneAtATime,
     {
         self.prepare().stream_from(start, open, checkpoint)
     }
 }
 
-impl<'g, T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J> {
+impl<'g, T, C, R, L, M, J, H> Prepared<'g, T, C, R, L, M, J, H>
+where
+    T: Timer,
+    M: Memory,
+    J: Journal,
+    H: Flights,
+{
     /// Opens a stream, as [`Guard::stream`] does.
     pub fn stream<F, S, V, E>(self, open: F) -> Streaming<'g, T, Anew<F>, S, C, R, L, M, J>
     where
         F: FnMut(Attempt) -> S,
         S: Stream<Item = Result<V, E>>,
         C: Classify<Result<V, E>>,
+        H: OneAtATime,
     {
-        Streaming::new(self.conduct, Anew(open))
+        Streaming::new(self.conduct.single(), Anew(open))
     }
 
     /// Opens a stream that is opened again where it was when it breaks, as
@@ -139,12 +149,13 @@ impl<'g, T: Timer, C, R, L, M: Memory, J: Journal> Prepared<'g, T, C, R, L, M, J
         G: FnMut(&V) -> P,
         S: Stream<Item = Result<V, E>>,
         C: Classify<Result<V, E>>,
+        H: OneAtATime,
     {
         let supply = Resumed {
             at: start,
             open,
             checkpoint,
         };
-        Streaming::new(self.conduct, supply)
+        Streaming::new(self.conduct.single(), supply)
     }
 }
