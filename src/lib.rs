@@ -6,14 +6,14 @@
 pub use steadfast_core::{
     AdaptiveThrottle, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline, Breaker,
     BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
-    Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Ending, Event, EventKind,
-    Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent, Limit, Limited,
-    Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener, NoRules,
-    Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter, Profile,
-    QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal, RelativeTrip,
-    Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation, Server, Shared, Single,
-    Slot, SlowTrip, Stall, Standing, StreamError, Throttle, ThrottleStanding, Ticket, Token,
-    Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
+    Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Draining, Ending, Event,
+    EventKind, Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent,
+    Limit, Limited, Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener,
+    NoRules, Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter,
+    Profile, QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal,
+    RelativeTrip, Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation, Server,
+    Shared, Single, Slot, SlowTrip, Stall, Standing, StreamError, Throttle, ThrottleStanding,
+    Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
     Anew, Block, Call, Flights, Guard, HedgedGuard, OneAtATime, Places, Plan, Prepared, Resumed,
@@ -26,25 +26,25 @@ pub use steadfast_runtime::{Place, Queue};
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]
 pub mod tokio {
-    pub use steadfast_tokio::{Guard, HedgedGuard, Tokio};
+    pub use steadfast_tokio::{Guard, HedgedGuard, Tokio, drain, is_draining};
 }
 
 /// Guards on smol's timer.
 #[cfg(feature = "smol")]
 pub mod smol {
-    pub use steadfast_smol::{Guard, HedgedGuard, Smol};
+    pub use steadfast_smol::{Guard, HedgedGuard, Smol, drain, is_draining};
 }
 
 /// Guards on embassy's timer.
 #[cfg(feature = "embassy")]
 pub mod embassy {
-    pub use steadfast_embassy::{Embassy, Guard, HedgedGuard, seed};
+    pub use steadfast_embassy::{Embassy, Guard, HedgedGuard, drain, is_draining, seed};
 }
 
 /// Guards on a timer of their own thread, under any executor.
 #[cfg(feature = "std-timer")]
 pub mod std_timer {
-    pub use steadfast_runtime::{StdSleep, StdTimer};
+    pub use steadfast_runtime::{StdSleep, StdTimer, drain, is_draining};
 
     /// A guard on [`StdTimer`].
     pub type Guard<C = crate::ByError, R = crate::NoRules, L = crate::NoListener> =

@@ -90,6 +90,7 @@ pub use state::circuit_breaker::permit::{Permit, Refusal, Transition};
 pub use state::concurrency_limit::ConcurrencyLimit;
 pub use state::concurrency_limit::slot::Slot;
 pub use state::dependency::Dependency;
+pub use state::draining::Draining;
 pub use state::estimates::Estimates;
 pub use state::hedging::Hedging;
 pub use state::part::Parts;

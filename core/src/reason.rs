@@ -22,7 +22,7 @@ pub enum Reason {
     Throttled,
     /// The hook before an attempt failed; the attempt was not made.
     Setup,
-    /// This process, or its guard, is about to stop, so nothing is retried.
+    /// This process, or its guard, is about to stop, so the failure was not retried.
     Draining,
 }
 

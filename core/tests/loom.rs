@@ -12,6 +12,8 @@ mod budget;
 mod circuit_breaker;
 #[path = "loom/counts.rs"]
 mod counts;
+#[path = "loom/draining.rs"]
+mod draining;
 #[path = "loom/hedging.rs"]
 mod hedging;
 #[path = "loom/latencies.rs"]

@@ -26,8 +26,8 @@ use core::time::Duration;
 use embassy_time::{Instant as DeviceInstant, TICK_HZ, Timer as DeviceTimer};
 use portable_atomic::{AtomicU32, AtomicU64, Ordering};
 use steadfast_core::{
-    ByError, Clock, Instant, Memory, Narrow, NoListener, NoRules, Profile, QueueReading, Shared,
-    random,
+    ByError, Clock, Draining, Instant, Memory, Narrow, NoListener, NoRules, Profile, QueueReading,
+    Shared, random,
 };
 use steadfast_runtime::{Drift, DriftProbe, StaticTimer, Timer};
 
@@ -65,6 +65,24 @@ impl Profile for Lateness {
 /// Zero takes it back.
 pub fn seed(seed: u64) {
     SEED.store(seed, Ordering::Release);
+}
+
+/// Apart from a process's, whose clock has another epoch.
+static DEVICE: Draining = Draining::new();
+
+/// Says that this device is about to stop or to sleep, for good.
+///
+/// From now on none of its guards retries, races or resumes anything, and a call that
+/// begins ends within what is left of `grace`; [`Duration::MAX`] bounds nothing. Calls
+/// in flight go on within their bounds. The first word counts.
+pub fn drain(grace: Duration) {
+    DEVICE.begin(Embassy.now(), grace);
+}
+
+/// Tells whether this device is about to stop.
+#[must_use]
+pub fn is_draining() -> bool {
+    DEVICE.is_draining()
 }
 
 const NANOS_A_SECOND: u64 = 1_000_000_000;
@@ -124,6 +142,10 @@ impl Timer for Embassy {
     /// Reads how late sleeps are served, see [`Drift`].
     fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
         Some(DRIFT.read(now))
+    }
+
+    fn draining(&self) -> Option<&Draining> {
+        Some(&DEVICE)
     }
 }
 

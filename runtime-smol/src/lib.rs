@@ -15,10 +15,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant as StdInstant;
 
-use steadfast_core::{ByError, Clock, Instant, NoListener, NoRules, QueueReading, Shared};
-use steadfast_runtime::{
-    Block, Drift, DriftProbe, StaticTimer, Timer, from_system, system_seed, to_system,
+use steadfast_core::{
+    ByError, Clock, Draining, Instant, NoListener, NoRules, QueueReading, Shared,
 };
+use steadfast_runtime::{
+    Block, Drift, DriftProbe, PROCESS, StaticTimer, Timer, from_system, system_seed, to_system,
+};
+
+pub use steadfast_runtime::{drain, is_draining};
 
 /// A guard on smol's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Guard<Smol, C, R, L>;
@@ -68,6 +72,10 @@ impl Timer for Smol {
     /// Reads how late sleeps are served, see [`Drift`].
     fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
         Some(DRIFT.read(now))
+    }
+
+    fn draining(&self) -> Option<&Draining> {
+        Some(&PROCESS)
     }
 }
 

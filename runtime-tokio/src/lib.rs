@@ -20,12 +20,15 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use steadfast_core::{
-    ByError, Clock, Instant, NoListener, NoRules, QueueDelay, QueueProbe, QueueReading, Shared,
+    ByError, Clock, Draining, Instant, NoListener, NoRules, QueueDelay, QueueProbe, QueueReading,
+    Shared,
 };
-use steadfast_runtime::{Block, StaticTimer, Timer, from_system, system_seed, to_system};
+use steadfast_runtime::{Block, PROCESS, StaticTimer, Timer, from_system, system_seed, to_system};
 use tokio::runtime::Handle;
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
+
+pub use steadfast_runtime::is_draining;
 
 /// A guard on tokio's timer.
 pub type Guard<C = ByError, R = NoRules, L = NoListener> = steadfast_runtime::Guard<Tokio, C, R, L>;
@@ -42,6 +45,31 @@ pub type HedgedGuard<C = ByError, R = NoRules, L = NoListener, const N: usize = 
 /// to be used inside one, with time enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tokio;
+
+/// Says that this process is about to stop, for good.
+///
+/// From now on none of its guards retries, races or resumes anything, and a call that
+/// begins ends within what is left of `grace`: make it a little less than what the
+/// process itself is given. [`Duration::MAX`] bounds nothing. Calls in flight go on
+/// within their bounds. The first word counts.
+///
+/// It holds for guards on smol's and the standard timer, too.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// # async fn serve() {}
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let interrupted = std::future::pending::<()>(); // `tokio::signal::ctrl_c()`
+/// interrupted.await;
+/// // The host kills this process after 30 s.
+/// steadfast_tokio::drain(Duration::from_secs(25));
+/// # }
+/// ```
+pub fn drain(grace: Duration) {
+    PROCESS.begin(Tokio.now(), grace);
+}
 
 /// What cannot be represented is as good as never.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
@@ -98,6 +126,10 @@ impl Timer for Tokio {
             drop(runtime.spawn(round));
         }
         Some(QUEUE.read(now))
+    }
+
+    fn draining(&self) -> Option<&Draining> {
+        Some(&PROCESS)
     }
 }
 

@@ -42,6 +42,7 @@ macro_rules! around {
             listener: &$conduct.listener,
             error: type_name::<$error>(),
             seed: || $conduct.timer.seed(),
+            draining: $conduct.timer.draining(),
         }
     };
 }

@@ -4,12 +4,13 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
+use core::time::Duration;
 
 use steadfast_core::{
     AdaptiveThrottle, Attempt, BreakerState, ByError, CircuitBreaker, Classify, ConcurrencyLimit,
-    Dependency, Explanation, Hedged, Instant, Lanes, Lent, Listener, Machine, Measured, Memory,
-    NoListener, NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared, Single,
-    Standing,
+    Dependency, Draining, Explanation, Hedged, Instant, Lanes, Lent, Listener, Machine, Measured,
+    Memory, NoListener, NoRules, Policy, PolicyError, Profile, RateLimit, RetryBudget, Shared,
+    Single, Standing,
 };
 
 use crate::call::Call;
@@ -251,7 +252,7 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     }
 
     /// Starts all live parts afresh, where they are the guard's own, and the
-    /// jitter.
+    /// jitter; a guard that drains no longer does.
     ///
     /// For tests: a `static` outlives the paused clocks of two of them.
     pub fn reset(&self) {
@@ -338,6 +339,23 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
         measured
     }
 
+    /// Says that this guard is about to stop, for good.
+    ///
+    /// From now on it retries, races and resumes nothing, and a call that begins ends
+    /// within what is left of `grace`; [`Duration::MAX`] bounds nothing. Calls in
+    /// flight go on within their bounds. The first word counts.
+    pub fn drain(&self, grace: Duration) {
+        self.live.draining().begin(self.timer.now(), grace);
+    }
+
+    /// Tells whether this guard, or all that makes calls on its timer, is about to
+    /// stop.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.live.draining().is_draining()
+            || self.timer.draining().is_some_and(Draining::is_draining)
+    }
+
     /// Returns how the limits stand right now.
     #[must_use]
     pub fn standing(&self) -> Standing {
@@ -374,6 +392,12 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
         }
         if self.live.fixed_seed().is_none() && !self.timer.is_seeded() {
             text = text.unseeded();
+        }
+        if self.is_draining() {
+            let own = self.live.draining().left(now);
+            let all = self.timer.draining().and_then(|all| all.left(now));
+            let left = own.into_iter().chain(all).min();
+            text = text.draining(left.unwrap_or(Duration::MAX));
         }
         text
     }

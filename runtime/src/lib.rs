@@ -24,6 +24,8 @@ mod lanes;
 mod lending;
 mod plan;
 mod prepared;
+#[cfg(feature = "std")]
+mod process;
 #[cfg(feature = "queue")]
 mod queue;
 #[cfg(feature = "std-timer")]
@@ -43,6 +45,8 @@ pub use guard::{Guard, HedgedGuard};
 pub use lanes::{Flights, One, OneAtATime, Places, Three, Two};
 pub use plan::Plan;
 pub use prepared::Prepared;
+#[cfg(feature = "std")]
+pub use process::{PROCESS, drain, is_draining};
 #[cfg(feature = "queue")]
 pub use queue::{Place, Queue};
 #[cfg(feature = "std-timer")]

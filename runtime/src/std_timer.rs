@@ -7,9 +7,10 @@ use core::time::Duration;
 use std::time::Instant as StdInstant;
 
 use futures_timer::Delay;
-use steadfast_core::{Clock, Instant, QueueReading};
+use steadfast_core::{Clock, Draining, Instant, QueueReading};
 
 use crate::drift::{Drift, DriftProbe};
+use crate::process::PROCESS;
 use crate::system_clock::from_system;
 use crate::system_seed::system_seed;
 use crate::timer::{Block, StaticTimer, Timer};
@@ -54,6 +55,10 @@ impl Timer for StdTimer {
     /// Reads how late sleeps are served, see [`Drift`].
     fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
         Some(DRIFT.read(now))
+    }
+
+    fn draining(&self) -> Option<&Draining> {
+        Some(&PROCESS)
     }
 }
 

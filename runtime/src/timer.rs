@@ -3,7 +3,7 @@
 use core::future::Future;
 use core::pin::Pin;
 
-use steadfast_core::{Clock, Instant, QueueReading};
+use steadfast_core::{Clock, Draining, Instant, QueueReading};
 
 /// A clock that can also wake a task.
 ///
@@ -46,6 +46,13 @@ pub trait Timer: Clock {
     fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
         None
     }
+
+    /// Returns whether all that makes calls on this timer is about to stop.
+    ///
+    /// `None` where nothing can say so.
+    fn draining(&self) -> Option<&Draining> {
+        None
+    }
 }
 
 /// A timer that exists without being made, so that a guard can be `static`.
@@ -81,6 +88,10 @@ impl<T: Timer> Timer for &T {
 
     fn queue_delay(&self, now: Instant) -> Option<QueueReading> {
         (**self).queue_delay(now)
+    }
+
+    fn draining(&self) -> Option<&Draining> {
+        (**self).draining()
     }
 }
 

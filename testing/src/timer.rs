@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_core::{Clock, Instant, QueueReading, random};
+use steadfast_core::{Clock, Draining, Instant, QueueReading, random};
 use steadfast_runtime::{Block, Timer};
 
 use crate::alarms::{Alarms, Ticket};
@@ -41,6 +41,7 @@ struct Time {
     reads: Cell<u64>,
     sleeps: Cell<u64>,
     queue: Cell<Option<QueueReading>>,
+    draining: Draining,
 }
 
 impl VirtualTimer {
@@ -53,6 +54,7 @@ impl VirtualTimer {
             reads: Cell::new(0),
             sleeps: Cell::new(0),
             queue: Cell::new(None),
+            draining: Draining::new(),
         }))
     }
 
@@ -147,6 +149,11 @@ impl Timer for VirtualTimer {
     /// Reads what [`World::set_queue_delay`](crate::World::set_queue_delay) said.
     fn queue_delay(&self, _: Instant) -> Option<QueueReading> {
         self.0.queue.get()
+    }
+
+    /// Reads what [`World::drain`](crate::World::drain) said.
+    fn draining(&self) -> Option<&Draining> {
+        Some(&self.0.draining)
     }
 }
 

@@ -235,6 +235,31 @@ impl World {
         self.0.timer.set_queue(reading);
     }
 
+    /// Says that everything in this world is about to stop, as a process does.
+    ///
+    /// From now on none of its guards retries, races or resumes anything, and a call
+    /// that begins ends within what is left of `grace`; [`Duration::MAX`] bounds
+    /// nothing. The first word counts.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast_core::{Policy, Reason};
+    /// use steadfast_testing::{Fault, Script, World};
+    ///
+    /// let world = World::new();
+    /// let guard = world.guard(Policy::DEFAULT);
+    /// let script = Script::<()>::on(world.timer()).fails(Fault::Transient).repeats_last();
+    ///
+    /// world.drain(Duration::from_secs(30));
+    /// let error = world.block_on(guard.call(|_| script.next())).unwrap_err();
+    /// assert_eq!((error.reason(), error.attempts()), (Reason::Draining, 1));
+    /// ```
+    pub fn drain(&self, grace: Duration) {
+        if let Some(draining) = self.0.timer.draining() {
+            draining.begin(self.now(), grace);
+        }
+    }
+
     /// Makes a future that is ready `span` from now.
     pub fn sleep(&self, span: Duration) -> Sleep {
         self.sleep_until(self.now().saturating_add(span))

@@ -63,7 +63,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             if !verdict.is_ok() {
                 // The race goes on, and another copy may be due.
                 self.heed(verdict);
-                return self.arm(now);
+                return self.arm(now, around);
             }
             self.discard_others(now, around);
         }
@@ -200,6 +200,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let left = self.left(now);
         if left.is_zero() {
             return self.miss_deadline(self.number, now, around);
+        }
+        if self.is_draining(around) {
+            return self.stop(EventKind::Draining, Reason::Draining, now, around);
         }
         let next = self.number.saturating_add(1);
         let live = self.live;

@@ -269,11 +269,12 @@ impl<E: Error + 'static> Error for CallError<E> {
 /// A guard inside that refused before anything left is self-imposed; one that
 /// ran into a refusal later, or was told to wait, is throttled; used-up attempts
 /// and deadlines are transient, or what the dependency said last if it throttled.
+/// One that drains is permanent, as a retry from outside would be a retry all the same.
 /// Prefer one guard to two: their retries multiply.
 impl<E> Meaning for CallError<E> {
     fn verdict(&self) -> Verdict {
         let meaning = match self.reason {
-            Reason::Succeeded | Reason::Permanent | Reason::Setup => {
+            Reason::Succeeded | Reason::Permanent | Reason::Setup | Reason::Draining => {
                 return Verdict::PERMANENT;
             }
             _ if !self.is_sent() => Verdict::SELF_IMPOSED,

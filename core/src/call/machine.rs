@@ -18,6 +18,7 @@ use crate::policy::policy::Policy;
 use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::state::dependency::Dependency;
+use crate::state::draining::Draining;
 use crate::state::retry_budget::Charge;
 use crate::state::scouts::Scout;
 use crate::time::Instant;
@@ -45,6 +46,8 @@ pub struct Surroundings<'a, L, S> {
     pub error: &'static str,
     /// Gives the seed of the random stream; asked once for each guard.
     pub seed: S,
+    /// Whether all that makes calls here is about to stop, if anything says so.
+    pub draining: Option<&'a Draining>,
 }
 
 /// One call: told facts, it answers "what now?" with one order.
@@ -63,7 +66,7 @@ pub struct Surroundings<'a, L, S> {
 ///
 /// let policy = Policy::DEFAULT.with_backoff(Backoff::constant(Duration::from_secs(1)));
 /// let live: Dependency = Dependency::new(&policy);
-/// let around = Surroundings { listener: &NoListener, error: "()", seed: || 7 };
+/// let around = Surroundings { listener: &NoListener, error: "()", seed: || 7, draining: None };
 /// let mut call = Machine::<Shared, ()>::new(&live);
 ///
 /// let now = Instant::ZERO;
@@ -247,6 +250,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 Phase::Fresh => {
                     self.started = now;
                     self.bound_by(self.due.saturating_since(Instant::ZERO), now);
+                    self.end_with_the_grace(around);
                     self.phase = Phase::Admission;
                 }
                 Phase::Admission => self.ask_admission(now, around),
@@ -354,7 +358,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let attempt = self.upcoming(now);
         if self.left(now).is_zero() {
             if self.is_hedge() {
-                self.hold_back(now);
+                self.hold_back(now, around);
             } else {
                 self.miss_deadline(attempt.number(), now, around);
             }
@@ -396,7 +400,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         }
         self.flying = self.flying.saturating_add(1);
         self.phase = Phase::Flying;
-        self.arm(now);
+        self.arm(now, around);
         let attempt = if give_up == Instant::MAX {
             attempt
         } else {

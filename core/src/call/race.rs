@@ -16,10 +16,10 @@ use crate::verdict::{Kind, Verdict};
 
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Sets what an attempt in flight is waited for: its end, and when to race it.
-    pub(super) fn arm(&mut self, now: Instant) {
+    pub(super) fn arm<L, S>(&mut self, now: Instant, around: &Surroundings<'_, L, S>) {
         self.wake = Instant::MAX;
         if H::COUNT > 1
-            && let Some(threshold) = self.threshold(now)
+            && let Some(threshold) = self.threshold(now, around)
         {
             self.wake = now.saturating_add(threshold);
         }
@@ -31,11 +31,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// After how long another copy would start; `None` when none may.
-    fn threshold(&self, now: Instant) -> Option<Duration> {
+    fn threshold<L, S>(&self, now: Instant, around: &Surroundings<'_, L, S>) -> Option<Duration> {
         if self.hold != Hold::No
             || self.criticality.is_sheddable()
             || usize::from(self.flying) >= H::COUNT
             || self.next_number() > self.attempts
+            || self.is_draining(around)
             || !self.is_breaker_closed(now)
         {
             return None;
@@ -59,8 +60,11 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) {
+        if self.is_draining(around) {
+            return self.hold_back(now, around);
+        }
         if !self.is_welcome(now) {
-            self.hold_back(now);
+            self.hold_back(now, around);
             let (kind, after) = (EventKind::HedgeSuppressed, self.newest_ran(now));
             return self.tell(kind, self.next_number(), now, around, |event| {
                 event.with_verdict(Verdict::OK).with_delay(after)
@@ -69,7 +73,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let live = self.live;
         if let Some(budget) = live.budget() {
             let Some(token) = budget.take_for_hedge(now) else {
-                return self.hold_back(now);
+                return self.hold_back(now, around);
             };
             if token.is_observed() {
                 self.is_spared = true;
@@ -78,21 +82,21 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             self.charge = token.into_charge();
         }
         let permit = match live.breaker() {
-            Some(_) if !self.is_breaker_closed(now) => return self.hold_back(now),
+            Some(_) if !self.is_breaker_closed(now) => return self.hold_back(now, around),
             Some(breaker) => match breaker.admit(now) {
                 Ok(permit) if !permit.is_probe() => Some(permit),
-                _ => return self.hold_back(now),
+                _ => return self.hold_back(now, around),
             },
             None => None,
         };
         let mut places = self.legs.as_mut().iter_mut().zip(0..);
         let Some((leg, lane)) = places.find(|(leg, _)| !leg.is_flying()) else {
-            return self.hold_back(now);
+            return self.hold_back(now, around);
         };
         leg.permit = permit;
         self.lane = lane;
         if self.claim(self.lane(), now, around).is_err() {
-            return self.hold_back(now);
+            return self.hold_back(now, around);
         }
         self.role = Role::Hedge;
         self.phase = Phase::Setup;
@@ -128,7 +132,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     }
 
     /// Starts no further copy in this round, and gives back what one would need.
-    pub(super) fn hold_back(&mut self, now: Instant) {
+    pub(super) fn hold_back<L, S>(&mut self, now: Instant, around: &Surroundings<'_, L, S>) {
         self.charge = None;
         if self.hold == Hold::No {
             self.hold = Hold::Yes;
@@ -139,7 +143,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
                 leg.clear();
             }
         }
-        self.arm(now);
+        self.arm(now, around);
     }
 
     /// A copy has failed while another flies: what it said binds the others, too.

@@ -219,6 +219,9 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         if left.is_zero() {
             return Err(Reason::DeadlineExceeded);
         }
+        if self.is_draining(around) {
+            return Err(Reason::Draining);
+        }
         // The first restart waits as the first retry does.
         let next = restarts.saturating_add(2);
         let draw = self.live.draw(&around.seed);

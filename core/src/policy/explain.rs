@@ -2,6 +2,7 @@
 
 mod bound;
 mod breaker;
+mod draining;
 mod limits;
 mod measured;
 mod waits;
@@ -40,6 +41,7 @@ impl Policy {
             shares_breaker: false,
             shares_budget: false,
             unseeded: false,
+            draining: None,
         }
     }
 }
@@ -77,6 +79,8 @@ pub struct Explanation<'a> {
     shares_breaker: bool,
     shares_budget: bool,
     unseeded: bool,
+    /// What is left of the grace, if it drains; more than anything without end.
+    draining: Option<Duration>,
 }
 
 impl Explanation<'_> {
@@ -154,6 +158,16 @@ impl Explanation<'_> {
     pub const fn unseeded(self) -> Self {
         Self {
             unseeded: true,
+            ..self
+        }
+    }
+
+    /// Adds that the guard or its process is about to stop, and what is left of the
+    /// grace; [`Duration::MAX`] if nothing bounds it.
+    #[must_use]
+    pub const fn draining(self, left: Duration) -> Self {
+        Self {
+            draining: Some(left),
             ..self
         }
     }
@@ -334,6 +348,10 @@ impl Explanation<'_> {
 impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.headline(f)?;
+        if let Some(left) = self.draining {
+            f.write_str("\n\nDraining now\n  ")?;
+            draining::write(f, left)?;
+        }
         if let Err(problems) = self.policy.validate() {
             write!(f, "\n\nProblems\n{problems}")?;
         }

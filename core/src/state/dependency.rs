@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::adaptive_throttle::AdaptiveThrottle;
 use super::circuit_breaker::CircuitBreaker;
 use super::concurrency_limit::ConcurrencyLimit;
+use super::draining::Draining;
 use super::estimates::Estimates;
 use super::hedging::Hedging;
 use super::part::{Part, Parts};
@@ -52,6 +53,8 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     has_limits: bool,
     /// Whether anything is learnt from the latencies of successes.
     is_learning: bool,
+    /// Whether this guard is about to stop.
+    draining: Draining<M>,
     /// Whether the process was saturated when last asked.
     saturated: M::U32,
     fixed_seed: Option<u64>,
@@ -123,6 +126,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 || policy.rate().is_some()
                 || policy.throttle().is_some(),
             policy,
+            draining: Draining::new(),
             saturated: M::U32::ZERO,
             fixed_seed: parts.seed,
             seed: M::U64::ZERO,
@@ -300,6 +304,12 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
         }
     }
 
+    /// Returns whether this guard is about to stop.
+    #[must_use]
+    pub const fn draining(&self) -> &Draining<M> {
+        &self.draining
+    }
+
     /// Notes whether the process is saturated; true when that has just begun.
     pub(crate) fn is_new_episode(&self, is_saturated: bool) -> bool {
         if is_saturated {
@@ -363,6 +373,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
         if let Some(throttle) = self.throttle.own() {
             throttle.reset();
         }
+        self.draining.reset();
         self.saturated.store(0);
         self.seed.store(0);
         self.draws.store(0);

@@ -4,6 +4,7 @@ pub(crate) mod adaptive_throttle;
 pub(crate) mod circuit_breaker;
 pub(crate) mod concurrency_limit;
 pub(crate) mod dependency;
+pub(crate) mod draining;
 pub(crate) mod estimates;
 pub(crate) mod hedging;
 pub(crate) mod part;

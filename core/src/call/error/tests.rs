@@ -61,6 +61,25 @@ fn text_says_what_happened() {
         ),
         (
             Report {
+                reason: Reason::Draining,
+                attempts: 1,
+                ..REPORT
+            },
+            "payments: not retried after 1 attempt: draining before a stop",
+        ),
+        (
+            Report {
+                reason: Reason::DeadlineExceeded,
+                attempts: 0,
+                elapsed: Duration::ZERO,
+                deadline: Some(Duration::ZERO),
+                has_sent: false,
+                ..REPORT
+            },
+            "payments: not called: no time was left when it began",
+        ),
+        (
+            Report {
                 reason: Reason::DeadlineExceeded,
                 attempts: 1,
                 hint: Some(Duration::from_secs(25)),
@@ -132,6 +151,10 @@ fn a_guard_around_it_knows_what_it_means() {
         Verdict::throttled_for(three)
     );
     assert_eq!(meant(Reason::Permanent, 1, None), Verdict::PERMANENT);
+    // A guard around it would retry what must not be retried any more.
+    for attempts in [0, 1] {
+        assert_eq!(meant(Reason::Draining, attempts, hint), Verdict::PERMANENT);
+    }
     let refused = Report {
         has_sent: false,
         verdict: Verdict::self_imposed_for(three),

@@ -30,6 +30,9 @@ impl<E> fmt::Display for CallError<E> {
                 }
             }
             Reason::AttemptsExhausted => write!(f, "failed after {tried} in {elapsed}")?,
+            Reason::DeadlineExceeded if self.deadline() == Some(Duration::ZERO) => {
+                f.write_str("not called: no time was left when it began")?;
+            }
             Reason::DeadlineExceeded => {
                 let deadline = self.deadline().unwrap_or_default();
                 if self.elapsed() < deadline {
@@ -73,10 +76,7 @@ impl<E> fmt::Display for CallError<E> {
                 write!(f, "the hook before attempt {next} failed")?;
             }
             Reason::Draining => {
-                write!(
-                    f,
-                    "not retried after {tried}: this process is about to stop"
-                )?;
+                write!(f, "not retried after {tried}: draining before a stop")?;
             }
         }
         match (self.ending, self.reason) {

@@ -46,6 +46,22 @@ fn a_short_deadline_is_explained() {
     assert_eq!(policy.explain().to_string(), SHORT_DEADLINE);
 }
 
+#[test]
+fn what_drains_is_explained() {
+    let draining = |left| section(&Policy::DEFAULT.explain().draining(left), "Draining now");
+    let stopped = "Nothing is retried, raced or resumed any more";
+    assert_eq!(draining(Duration::MAX), [stopped, "."].concat());
+    assert_eq!(
+        draining(secs(3)),
+        [stopped, "; a call that begins now has 3s."].concat()
+    );
+    assert_eq!(
+        draining(Duration::ZERO),
+        [stopped, ", and no call begins: the grace is over."].concat()
+    );
+    assert_eq!(section(&Policy::DEFAULT.explain(), "Draining now"), "");
+}
+
 const SHORT_DEADLINE: &str = "\
 (unnamed): 3 attempts, deadline 5s, attempt timeout 10s
 
