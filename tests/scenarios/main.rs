@@ -17,6 +17,7 @@ mod ceiling;
 mod criticality;
 mod crowd;
 mod deadline;
+mod draining;
 mod drivers;
 mod events;
 mod fleet;
