@@ -23,16 +23,41 @@ pub use steadfast_runtime::{
 #[cfg(feature = "queue")]
 pub use steadfast_runtime::{Place, Queue};
 
+#[cfg(feature = "scope")]
+pub use steadfast_runtime::{Alike, Keyed, Listed, Scope};
+
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]
 pub mod tokio {
     pub use steadfast_tokio::{Guard, HedgedGuard, Tokio, drain, is_draining};
+
+    /// A guard a key on tokio's timer.
+    #[cfg(feature = "scope")]
+    pub type Scope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        H = crate::Single,
+        S = crate::Alike,
+    > = crate::Scope<K, Tokio, C, R, L, crate::Shared, H, S>;
 }
 
 /// Guards on smol's timer.
 #[cfg(feature = "smol")]
 pub mod smol {
     pub use steadfast_smol::{Guard, HedgedGuard, Smol, drain, is_draining};
+
+    /// A guard a key on smol's timer.
+    #[cfg(feature = "scope")]
+    pub type Scope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        H = crate::Single,
+        S = crate::Alike,
+    > = crate::Scope<K, Smol, C, R, L, crate::Shared, H, S>;
 }
 
 /// Guards on embassy's timer.
@@ -58,4 +83,14 @@ pub mod std_timer {
         L = crate::NoListener,
         const N: usize = 2,
     > = crate::HedgedGuard<StdTimer, C, R, L, crate::Shared, N>;
+    /// A guard a key on the standard timer.
+    #[cfg(feature = "scope")]
+    pub type Scope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        H = crate::Single,
+        S = crate::Alike,
+    > = crate::Scope<K, StdTimer, C, R, L, crate::Shared, H, S>;
 }

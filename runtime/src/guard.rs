@@ -157,10 +157,6 @@ impl<T: StaticTimer, C: Copy, R: Copy, L: Copy, M: Memory, H: Lanes> Guard<T, C,
     /// As [`Guard::new`].
     #[must_use]
     #[track_caller]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a constant cannot take a plan apart, but it is used up"
-    )]
     pub const fn planned(plan: Plan<C, R, L, M>) -> Self {
         let policy = plan.policy_in_force().checked_for::<M, H>();
         Self {

@@ -28,6 +28,8 @@ mod prepared;
 mod process;
 #[cfg(feature = "queue")]
 mod queue;
+#[cfg(feature = "scope")]
+mod scope;
 #[cfg(feature = "std-timer")]
 mod std_timer;
 mod stream;
@@ -49,6 +51,8 @@ pub use prepared::Prepared;
 pub use process::{PROCESS, drain, is_draining};
 #[cfg(feature = "queue")]
 pub use queue::{Place, Queue};
+#[cfg(feature = "scope")]
+pub use scope::{Alike, Keyed, Listed, Scope};
 #[cfg(feature = "std-timer")]
 pub use std_timer::{StdSleep, StdTimer};
 pub use stream::Streaming;

@@ -59,7 +59,27 @@ impl<C, R, L, M: Memory> Plan<C, R, L, M> {
     }
 }
 
+impl<C: Clone, R: Clone, L: Clone, M: Memory> Clone for Plan<C, R, L, M> {
+    fn clone(&self) -> Self {
+        Self {
+            policy: self.policy,
+            classifier: self.classifier.clone(),
+            rules: self.rules.clone(),
+            listener: self.listener.clone(),
+            parts: self.parts,
+        }
+    }
+}
+
+impl<C: Copy, R: Copy, L: Copy, M: Memory> Copy for Plan<C, R, L, M> {}
+
 impl<C: Copy, R: Copy, L: Copy, M: Memory> Plan<C, R, L, M> {
+    /// Returns the plan with another policy.
+    #[must_use]
+    pub const fn with_policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
     /// Returns the plan with who says what an outcome means.
     #[must_use]
     pub const fn with_classifier<D>(self, classifier: D) -> Plan<D, R, L, M> {

@@ -71,6 +71,8 @@ problems! {
     BaseSpreadTooSmall = "the measured base's spread is not above 1, so it could not move from the constant: take some such as 10, or no measured base",
     /// The first wait of a constant backoff is measured.
     MeasuredConstant = "the backoff is constant, and its first wait is to be measured: take `Backoff::exponential` or `with_factor`, or no measured base",
+    /// A scope has room for no key.
+    NoKeys = "the scope has room for 0 keys, so all would share one guard: give it more than are in use at once",
     /// A stream counts as healthy at once.
     ZeroHealthyStretch = "a stream is healthy after no time at all, so one that breaks at once would be resumed for ever: give it some seconds",
     /// The hedge's quantile is not within 50 % and below 100 %.

@@ -1,0 +1,472 @@
+//! A guard a key, for a bounded number of keys.
+
+mod entry;
+mod keyed;
+mod listing;
+mod ring;
+
+use alloc::borrow::ToOwned;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::Hash;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use papaya::HashMap;
+use steadfast_core::{
+    ByError, Draining, Lanes, Memory, NoListener, NoRules, Policy, PolicyError, Shared, Single,
+};
+
+use self::entry::Entry;
+use self::keyed::Crowd;
+pub use self::keyed::Keyed;
+pub use self::listing::Listed;
+use self::ring::{Ring, Room};
+use crate::guard::Guard;
+use crate::lanes::Flights;
+use crate::plan::Plan;
+use crate::timer::{StaticTimer, Timer};
+
+/// A guard a key (tenant, host, shard), made of one template.
+///
+/// One key's failures are no other's: each has a breaker, a budget and estimates of
+/// its own. Parts that the template [borrows](Plan::with_budget) are shared by all.
+/// Hold it for the life of the program, as a guard; it can be a `static`.
+///
+/// It has room for a number of keys. When that is used up, a new key takes the place
+/// of the one that was not looked up for the longest time. A key whose calls are
+/// refused (breaker open, budget spent until time refills it) and one with calls in
+/// flight leave last: while all are of that kind, a new key gets a guard that all such
+/// keys share, so that no flood of keys makes anybody's state forgotten or the memory
+/// grow. A key that left and comes back starts afresh.
+///
+/// Each key takes the guard's own size, [4 KiB with a breaker and more](Shared) for
+/// windows of latencies on a server, 1 KiB as [`Chip`](steadfast_core::Chip), and some
+/// 100 bytes with twice its own.
+///
+/// ```
+/// use steadfast_core::{Breaker, Policy};
+/// use steadfast_runtime::{Scope, StdTimer};
+///
+/// static TENANTS: Scope<String, StdTimer> =
+///     Scope::new(Policy::DEFAULT.with_breaker(Breaker::DEFAULT), 1024);
+///
+/// async fn query(tenant: &str) -> std::io::Result<u32> {
+///     Ok(tenant.len() as u32)
+/// }
+///
+/// # futures_lite::future::block_on(async {
+/// let rows = TENANTS.get("blue").call(|_| query("blue")).await;
+/// assert_eq!(rows.unwrap(), 4);
+/// assert_eq!(TENANTS.len(), 1);
+/// # });
+/// ```
+pub struct Scope<
+    K,
+    T,
+    C = ByError,
+    R = NoRules,
+    L = NoListener,
+    M: Memory = Shared,
+    H: Lanes = Single,
+    S = Alike,
+> {
+    timer: T,
+    plan: Plan<C, R, L, M>,
+    shape: S,
+    capacity: usize,
+    draining: Draining,
+    crowd: Crowd<Guard<T, C, R, L, M, H>>,
+    table: OnceLock<TableOf<K, T, C, R, L, M, H>>,
+}
+
+/// All keys follow the template.
+#[derive(Clone, Copy, Debug)]
+pub struct Alike;
+
+type GuardOf<'s, K, T, C, R, L, M, H> = Keyed<'s, K, Guard<T, C, R, L, M, H>>;
+type Found<'s, K, T, C, R, L, M, H> = Result<GuardOf<'s, K, T, C, R, L, M, H>, PolicyError>;
+type TableOf<K, T, C, R, L, M, H> = Table<K, Guard<T, C, R, L, M, H>>;
+
+/// Looking up never waits: who finds its key takes no lock.
+struct Table<K, G> {
+    map: HashMap<K, Arc<Entry<K, G>>>,
+    /// Held for a few looks, and never while code of others runs.
+    ring: Mutex<Ring<Arc<Entry<K, G>>>>,
+}
+
+impl<K, T: StaticTimer, M: Memory, H: Lanes> Scope<K, T, ByError, NoRules, NoListener, M, H> {
+    /// Makes a scope for so many keys, whose guards ask each error what it means.
+    ///
+    /// # Panics
+    ///
+    /// When the policy cannot work or there is no room, naming every problem; in a
+    /// `static` that is a compile error. See [`Scope::try_on`].
+    #[must_use]
+    #[track_caller]
+    pub const fn new(policy: Policy, capacity: usize) -> Self {
+        let plan = Plan::of(policy, ByError, NoRules, NoListener);
+        Self::planned(plan, capacity)
+    }
+}
+
+impl<K, T, C, R, L, M, H> Scope<K, T, C, R, L, M, H>
+where
+    T: StaticTimer,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Lanes,
+{
+    /// Makes a scope of a plan: a classifier, rules, a listener, shared parts.
+    ///
+    /// # Panics
+    ///
+    /// As [`Scope::new`].
+    #[must_use]
+    #[track_caller]
+    pub const fn planned(plan: Plan<C, R, L, M>, capacity: usize) -> Self {
+        Self::shaped(plan, capacity, Alike)
+    }
+}
+
+impl<K, T, C, R, L, M, H, S> Scope<K, T, C, R, L, M, H, S>
+where
+    T: StaticTimer,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Lanes,
+    S: Copy,
+{
+    /// Makes a scope in which `shape` says a key's policy when it is first seen.
+    ///
+    /// All else, and the policy of the shared guard, is the plan's. Looking up a key
+    /// whose policy cannot work is an error.
+    ///
+    /// ```
+    /// use steadfast_core::{ByError, NoListener, NoRules, Policy, Shared, Single};
+    /// use steadfast_runtime::{Plan, Scope, StdTimer};
+    ///
+    /// fn shape(host: &String) -> Policy {
+    ///     match host.as_str() {
+    ///         "reporting" => Policy::DEFAULT.with_attempts(1),
+    ///         _ => Policy::DEFAULT,
+    ///     }
+    /// }
+    ///
+    /// type Hosts<K, S> = Scope<K, StdTimer, ByError, NoRules, NoListener, Shared, Single, S>;
+    ///
+    /// static HOSTS: Hosts<String, fn(&String) -> Policy> =
+    ///     Scope::shaped(Plan::new(Policy::DEFAULT), 64, shape);
+    ///
+    /// assert_eq!(HOSTS.get("reporting").unwrap().policy().attempts(), 1);
+    /// assert_eq!(HOSTS.get("search").unwrap().policy().attempts(), 3);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Scope::new`].
+    #[must_use]
+    #[track_caller]
+    pub const fn shaped(plan: Plan<C, R, L, M>, capacity: usize, shape: S) -> Self {
+        let policy = plan.policy_in_force();
+        let _works = policy.checked_for_keys::<M, H>(capacity);
+        Self {
+            timer: T::TIMER,
+            plan,
+            shape,
+            capacity,
+            draining: Draining::new(),
+            crowd: Crowd {
+                guard: Guard::planned(plan),
+                handles: AtomicUsize::new(0),
+            },
+            table: OnceLock::new(),
+        }
+    }
+}
+
+impl<K, T, C, R, L, M, H, S> Scope<K, T, C, R, L, M, H, S>
+where
+    T: Clone,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Lanes,
+{
+    /// Makes a scope on a timer that is a value, of a policy that is known at run time
+    /// only; for [`Alike`] keys or with a shape.
+    ///
+    /// # Errors
+    ///
+    /// When the policy cannot work or there is no room, with every problem.
+    pub fn try_on(
+        timer: T,
+        plan: Plan<C, R, L, M>,
+        capacity: usize,
+        shape: S,
+    ) -> Result<Self, PolicyError> {
+        plan.policy_in_force()
+            .try_checked_for_keys::<M, H>(capacity)?;
+        Ok(Self {
+            crowd: Crowd {
+                guard: Guard::try_on(timer.clone(), plan)?,
+                handles: AtomicUsize::new(0),
+            },
+            timer,
+            plan,
+            shape,
+            capacity,
+            draining: Draining::new(),
+            table: OnceLock::new(),
+        })
+    }
+}
+
+impl<K, T, C, R, L, M, H, S> Scope<K, T, C, R, L, M, H, S>
+where
+    K: Hash + Eq + Clone,
+    T: Timer + Clone,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Flights,
+{
+    /// Finds a key that is there.
+    fn find<Q>(&self, key: &Q) -> Option<GuardOf<'_, K, T, C, R, L, M, H>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let map = self.table().map.pin();
+        let entry = map.get(key)?;
+        entry.mark();
+        Some(Keyed::own(Arc::clone(entry)))
+    }
+
+    /// Gives a new key a place, or the shared guard.
+    fn admit(&self, key: K, plan: Plan<C, R, L, M>) -> Found<'_, K, T, C, R, L, M, H> {
+        let table = self.table();
+        let room = table.ring().reserve(self.timer.now());
+        let leaver = match room {
+            Room::None => return Ok(Keyed::shared(&self.crowd)),
+            Room::Free => None,
+            Room::Of(leaver) => Some(leaver),
+        };
+        let place = Reserved(table);
+        if let Some(leaver) = leaver {
+            table.forget(&leaver);
+        }
+        let guard = Guard::try_on(self.timer.clone(), plan)?;
+        let entry = Arc::new(Entry::new(key.clone(), guard));
+        let map = table.map.pin();
+        if let Err(occupied) = map.try_insert(key, Arc::clone(&entry)) {
+            // Somebody else has just brought the same key.
+            return Ok(Keyed::own(Arc::clone(occupied.current)));
+        }
+        place.move_in(Arc::clone(&entry));
+        if self.draining.is_draining() {
+            self.drain_one(&entry.guard);
+        }
+        Ok(Keyed::own(entry))
+    }
+
+    /// Returns how many keys have a guard of their own.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.get().map_or(0, |table| table.map.len())
+    }
+
+    /// Tells whether no key has been looked up.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns for how many keys there is room.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Returns the guard of all keys that had no room; its policy is the template.
+    #[must_use]
+    pub const fn shared(&self) -> &Guard<T, C, R, L, M, H> {
+        &self.crowd.guard
+    }
+
+    /// Lists the keys as they stand right now, in no order, and then the shared guard.
+    #[must_use]
+    pub fn list(&self) -> Vec<Listed<K>> {
+        let now = self.timer.now();
+        let mut all = Vec::with_capacity(self.len().saturating_add(1));
+        if let Some(table) = self.table.get() {
+            for (key, entry) in &table.map.pin() {
+                all.push(Listed::of(
+                    Some(key.clone()),
+                    &entry.guard,
+                    entry.handles(),
+                    now,
+                ));
+            }
+        }
+        let handles = self.crowd.handles.load(Ordering::Relaxed);
+        all.push(Listed::of(None, &self.crowd.guard, handles, now));
+        all
+    }
+
+    /// Lets a key leave; true if it was there. Looks at every place.
+    pub fn remove<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let table = self.table();
+        let Some(entry) = table.map.pin().remove(key).cloned() else {
+            return false;
+        };
+        let gone = table.ring().remove(|other| Arc::ptr_eq(other, &entry));
+        drop(gone);
+        true
+    }
+
+    /// Lets every key leave, and starts the shared guard afresh.
+    pub fn reset(&self) {
+        if let Some(table) = self.table.get() {
+            table.map.pin().clear();
+            let gone = table.ring().remove(|_| true);
+            drop(gone);
+        }
+        self.crowd.guard.reset();
+    }
+
+    /// Lets every guard drain, also those of keys to come: see [`Guard::drain`].
+    pub fn drain(&self, grace: Duration) {
+        self.draining.begin(self.timer.now(), grace);
+        if let Some(table) = self.table.get() {
+            for entry in table.map.pin().values() {
+                self.drain_one(&entry.guard);
+            }
+        }
+        self.drain_one(&self.crowd.guard);
+    }
+
+    fn drain_one(&self, guard: &Guard<T, C, R, L, M, H>) {
+        let left = self.draining.left(self.timer.now());
+        guard.drain(left.unwrap_or(Duration::MAX));
+    }
+
+    fn table(&self) -> &TableOf<K, T, C, R, L, M, H> {
+        self.table.get_or_init(|| Table {
+            map: HashMap::new(),
+            ring: Mutex::new(Ring::new(self.capacity)),
+        })
+    }
+}
+
+impl<K, T, C, R, L, M, H> Scope<K, T, C, R, L, M, H>
+where
+    K: Hash + Eq + Clone,
+    T: Timer + Clone,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Flights,
+{
+    /// Returns the guard of a key.
+    ///
+    /// A known key costs a look-up and allocates nothing.
+    pub fn get<Q>(&self, key: &Q) -> GuardOf<'_, K, T, C, R, L, M, H>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.find(key).unwrap_or_else(|| {
+            let admitted = self.admit(key.to_owned(), self.plan);
+            // The template was checked when the scope was made.
+            admitted.unwrap_or_else(|_| Keyed::shared(&self.crowd))
+        })
+    }
+}
+
+impl<K, T, C, R, L, M, H, S> Scope<K, T, C, R, L, M, H, S>
+where
+    K: Hash + Eq + Clone,
+    T: Timer + Clone,
+    C: Copy,
+    R: Copy,
+    L: Copy,
+    M: Memory,
+    H: Flights,
+    S: Fn(&K) -> Policy,
+{
+    /// Returns the guard of a key, whose shape is asked for its policy when it is new.
+    ///
+    /// # Errors
+    ///
+    /// When that policy cannot work, with every problem; nothing is kept.
+    pub fn get<Q>(&self, key: &Q) -> Found<'_, K, T, C, R, L, M, H>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        if let Some(known) = self.find(key) {
+            return Ok(known);
+        }
+        let key = key.to_owned();
+        let plan = self.plan.with_policy((self.shape)(&key));
+        // Before anybody has to leave for it.
+        plan.policy_in_force().try_checked_for::<M, H>()?;
+        self.admit(key, plan)
+    }
+}
+
+impl<K: Hash + Eq, G> Table<K, G> {
+    fn ring(&self) -> MutexGuard<'_, Ring<Arc<Entry<K, G>>>> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a key out, unless it has come back meanwhile.
+    fn forget(&self, leaver: &Arc<Entry<K, G>>) {
+        let map = self.map.pin();
+        let is_same = |_: &K, entry: &Arc<Entry<K, G>>| Arc::ptr_eq(entry, leaver);
+        let _ = map.remove_if(&leaver.key, is_same);
+    }
+}
+
+/// A place for a key that is about to move in; given back when dropped.
+struct Reserved<'t, K: Hash + Eq, G>(&'t Table<K, G>);
+
+impl<K: Hash + Eq, G> Reserved<'_, K, G> {
+    fn move_in(self, entry: Arc<Entry<K, G>>) {
+        self.0.ring().move_in(entry);
+        core::mem::forget(self);
+    }
+}
+
+impl<K: Hash + Eq, G> Drop for Reserved<'_, K, G> {
+    fn drop(&mut self) {
+        self.0.ring().give_up();
+    }
+}
+
+impl<K, T, C, R, L, M, H, S> fmt::Debug for Scope<K, T, C, R, L, M, H, S>
+where
+    M: Memory,
+    H: Lanes,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
