@@ -34,6 +34,7 @@ mod queue;
 mod races;
 mod runtimes;
 mod saturation;
+mod scope;
 mod short_lived;
 mod slower;
 mod streams;
