@@ -1,6 +1,7 @@
 //! A guard a key, for a bounded number of keys.
 
 mod entry;
+mod hashed;
 mod keyed;
 mod listing;
 mod ring;
@@ -10,9 +11,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-use core::hash::Hash;
+use core::hash::{BuildHasherDefault, Hash};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
+use std::hash::RandomState;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use papaya::HashMap;
@@ -21,6 +23,7 @@ use steadfast_core::{
 };
 
 use self::entry::Entry;
+use self::hashed::{Asked, Hashed, Known};
 use self::keyed::Crowd;
 pub use self::keyed::Keyed;
 pub use self::listing::Listed;
@@ -93,7 +96,8 @@ type TableOf<K, T, C, R, L, M, H> = Table<K, Guard<T, C, R, L, M, H>>;
 
 /// Looking up never waits: who finds its key takes no lock.
 struct Table<K, G> {
-    map: HashMap<K, Arc<Entry<K, G>>>,
+    hashes: RandomState,
+    map: HashMap<Hashed<K>, Arc<Entry<K, G>>, BuildHasherDefault<Known>>,
     /// Held for a few looks, and never while code of others runs.
     ring: Mutex<Ring<Arc<Entry<K, G>>>>,
 }
@@ -241,19 +245,19 @@ where
     H: Flights,
 {
     /// Finds a key that is there.
-    fn find<Q>(&self, key: &Q) -> Option<GuardOf<'_, K, T, C, R, L, M, H>>
+    fn find<Q>(&self, asked: &Asked<'_, Q>) -> Option<GuardOf<'_, K, T, C, R, L, M, H>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
         let map = self.table().map.pin();
-        let entry = map.get(key)?;
+        let entry = map.get(asked)?;
         entry.mark();
         Some(Keyed::own(Arc::clone(entry)))
     }
 
     /// Gives a new key a place, or the shared guard.
-    fn admit(&self, key: K, plan: Plan<C, R, L, M>) -> Found<'_, K, T, C, R, L, M, H> {
+    fn admit(&self, key: Hashed<K>, plan: Plan<C, R, L, M>) -> Found<'_, K, T, C, R, L, M, H> {
         let table = self.table();
         let room = table.ring().reserve(self.timer.now());
         let leaver = match room {
@@ -312,7 +316,7 @@ where
         if let Some(table) = self.table.get() {
             for (key, entry) in &table.map.pin() {
                 all.push(Listed::of(
-                    Some(key.clone()),
+                    Some(key.key.clone()),
                     &entry.guard,
                     entry.handles(),
                     now,
@@ -331,7 +335,8 @@ where
         Q: Hash + Eq + ?Sized,
     {
         let table = self.table();
-        let Some(entry) = table.map.pin().remove(key).cloned() else {
+        let asked = Asked::new(key, &table.hashes);
+        let Some(entry) = table.map.pin().remove(&asked).cloned() else {
             return false;
         };
         let gone = table.ring().remove(|other| Arc::ptr_eq(other, &entry));
@@ -367,7 +372,8 @@ where
 
     fn table(&self) -> &TableOf<K, T, C, R, L, M, H> {
         self.table.get_or_init(|| Table {
-            map: HashMap::new(),
+            hashes: RandomState::new(),
+            map: HashMap::default(),
             ring: Mutex::new(Ring::new(self.capacity)),
         })
     }
@@ -391,8 +397,9 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.find(key).unwrap_or_else(|| {
-            let admitted = self.admit(key.to_owned(), self.plan);
+        let asked = Asked::new(key, &self.table().hashes);
+        self.find(&asked).unwrap_or_else(|| {
+            let admitted = self.admit(asked.kept(key.to_owned()), self.plan);
             // The template was checked when the scope was made.
             admitted.unwrap_or_else(|_| Keyed::shared(&self.crowd))
         })
@@ -420,18 +427,19 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        if let Some(known) = self.find(key) {
+        let asked = Asked::new(key, &self.table().hashes);
+        if let Some(known) = self.find(&asked) {
             return Ok(known);
         }
         let key = key.to_owned();
         let plan = self.plan.with_policy((self.shape)(&key));
         // Before anybody has to leave for it.
         plan.policy_in_force().try_checked_for::<M, H>()?;
-        self.admit(key, plan)
+        self.admit(asked.kept(key), plan)
     }
 }
 
-impl<K: Hash + Eq, G> Table<K, G> {
+impl<K: Eq, G> Table<K, G> {
     fn ring(&self) -> MutexGuard<'_, Ring<Arc<Entry<K, G>>>> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -439,7 +447,7 @@ impl<K: Hash + Eq, G> Table<K, G> {
     /// Takes a key out, unless it has come back meanwhile.
     fn forget(&self, leaver: &Arc<Entry<K, G>>) {
         let map = self.map.pin();
-        let is_same = |_: &K, entry: &Arc<Entry<K, G>>| Arc::ptr_eq(entry, leaver);
+        let is_same = |_: &Hashed<K>, entry: &Arc<Entry<K, G>>| Arc::ptr_eq(entry, leaver);
         let _ = map.remove_if(&leaver.key, is_same);
     }
 }
@@ -447,13 +455,13 @@ impl<K: Hash + Eq, G> Table<K, G> {
 /// A place for a key that is about to move in; given back when dropped.
 ///
 /// Also when a key panics as it is hashed or compared: whoever was to leave stays.
-struct Reserved<'t, K: Hash + Eq, G> {
+struct Reserved<'t, K: Eq, G> {
     table: &'t Table<K, G>,
     /// Whose place it is or will be.
     owner: Option<Arc<Entry<K, G>>>,
 }
 
-impl<K: Hash + Eq, G> Reserved<'_, K, G> {
+impl<K: Eq, G> Reserved<'_, K, G> {
     /// Lets whoever has to leave do so.
     fn clear(&mut self) {
         if let Some(leaver) = &self.owner {
@@ -467,7 +475,7 @@ impl<K: Hash + Eq, G> Reserved<'_, K, G> {
     }
 }
 
-impl<K: Hash + Eq, G> Drop for Reserved<'_, K, G> {
+impl<K: Eq, G> Drop for Reserved<'_, K, G> {
     fn drop(&mut self) {
         let mut ring = self.table.ring();
         match self.owner.take() {

@@ -6,20 +6,21 @@ use core::time::Duration;
 
 use steadfast_core::{BreakerState, Instant, Lanes, Memory};
 
+use super::hashed::Hashed;
 use super::ring::Lodger;
 use crate::guard::Guard;
 
 /// One key with its guard.
 #[derive(Debug)]
 pub(super) struct Entry<K, G> {
-    pub(super) key: K,
+    pub(super) key: Hashed<K>,
     pub(super) guard: G,
     /// It was looked up since the last time somebody asked.
     used: AtomicBool,
 }
 
 impl<K, G> Entry<K, G> {
-    pub(super) const fn new(key: K, guard: G) -> Self {
+    pub(super) const fn new(key: Hashed<K>, guard: G) -> Self {
         Self {
             key,
             guard,

@@ -39,7 +39,7 @@ impl<'s, K, G> Keyed<'s, K, G> {
     #[must_use]
     pub fn key(&self) -> Option<&K> {
         match &self.0 {
-            Held::Own(entry) => Some(&entry.key),
+            Held::Own(entry) => Some(&entry.key.key),
             Held::Shared(_) => None,
         }
     }
