@@ -16,8 +16,8 @@ pub use steadfast_core::{
     Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
 };
 pub use steadfast_runtime::{
-    Anew, Block, Call, Flights, Guard, HedgedGuard, OneAtATime, Places, Plan, Prepared, Resumed,
-    Start, StaticTimer, Streaming, Supply, Timer,
+    Anew, Answer, Block, Call, Flights, Guard, HedgedGuard, OneAtATime, OrElse, Places, Plan,
+    Prepared, Resumed, Start, StaticTimer, Streaming, Supply, Timer,
 };
 
 #[cfg(feature = "queue")]

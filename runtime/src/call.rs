@@ -175,6 +175,29 @@ where
     type Output = J::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_with(cx, Conduct::conclude)
+    }
+}
+
+impl<'g, T, F, Fut, C, R, L, M, J, H, V, E> Call<'g, T, F, Fut, C, R, L, M, J, H>
+where
+    T: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+    C: Classify<Result<V, E>>,
+    R: Rules<V, E>,
+    L: Listener,
+    M: Memory,
+    J: Conclude<V, E>,
+    H: Flights,
+{
+    /// Drives the call to its end, and tells it by `tell`: from when that was, and what
+    /// ended last.
+    fn poll_with<X>(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        tell: impl FnOnce(&Conduct<'g, T, M, C, R, L, J, H>, Instant, Option<Fut::Output>) -> X,
+    ) -> Poll<X> {
         let mut this = self.project();
         let mut now = if *this.stage == Stage::Asking {
             this.conduct.timer.now()
@@ -226,13 +249,21 @@ where
                     this.alarm.clear();
                     *this.stage = Stage::Over;
                     let last = this.last.take();
-                    return Poll::Ready(this.conduct.conclude(now, last));
+                    return Poll::Ready(tell(this.conduct, now, last));
                 }
             }
             turns += 1;
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Drives the call to its end: gives the accepted value, or why there is none.
+    pub(crate) fn poll_accepted(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, J::Failure>> {
+        self.poll_with(cx, Conduct::accept)
     }
 }
 

@@ -268,6 +268,29 @@ where
     }
 }
 
+impl<T, M, C, R, L, J, H> Conduct<'_, T, M, C, R, L, J, H>
+where
+    T: Timer,
+    M: Memory,
+    J: Journal,
+    H: Lanes,
+{
+    /// Gives the accepted value, or tells how the call failed.
+    pub(crate) fn accept<V, E>(
+        &self,
+        now: Instant,
+        last: Option<Result<V, E>>,
+    ) -> Result<V, J::Failure>
+    where
+        J: Conclude<V, E>,
+    {
+        match last {
+            Some(Ok(value)) if self.machine.is_success() => Ok(value),
+            last => Err(self.machine.journal().fail(last, &self.machine.report(now))),
+        }
+    }
+}
+
 impl<T, M, C, R, L, J> Conduct<'_, T, M, C, R, L, J>
 where
     T: Timer,

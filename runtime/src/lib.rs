@@ -19,6 +19,7 @@ mod blocking;
 mod call;
 mod conduct;
 mod drift;
+mod fallback;
 mod guard;
 mod lanes;
 mod lending;
@@ -43,6 +44,7 @@ mod watch;
 
 pub use call::Call;
 pub use drift::{Drift, DriftProbe};
+pub use fallback::{Answer, OrElse};
 pub use guard::{Guard, HedgedGuard};
 pub use lanes::{Flights, One, OneAtATime, Places, Three, Two};
 pub use plan::Plan;

@@ -144,6 +144,13 @@ fn an_outcome_with_its_log_allocates_nothing() {
 }
 
 #[test]
+fn a_fallback_allocates_nothing() {
+    static GUARD: Guard = Guard::new(POLICY);
+    let failing = || GUARD.call(|_| ready(io::Result::<u32>::Err(io::ErrorKind::NotFound.into())));
+    assert_eq!(on_tokio(|| failing().or_else(async |_| 7)), 0);
+}
+
+#[test]
 fn lending_allocates_nothing() {
     static GUARD: Guard = Guard::new(POLICY);
     let lending = || async {

@@ -20,6 +20,7 @@ mod deadline;
 mod draining;
 mod drivers;
 mod events;
+mod fallback;
 mod fleet;
 mod hedging;
 mod hooks;

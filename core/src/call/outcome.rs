@@ -127,13 +127,20 @@ pub trait Conclude<T, E>: Journal {
     /// What the caller gets.
     type Output;
 
+    /// What a fallback is told of a call that failed.
+    type Failure;
+
     /// Tells how the call ended; a plain value needs no report.
     fn conclude(&self, last: Option<Result<T, E>>, report: impl FnOnce() -> Report)
     -> Self::Output;
+
+    /// Tells how the call failed, also if it was by a value.
+    fn fail(&self, last: Option<Result<T, E>>, report: &Report) -> Self::Failure;
 }
 
 impl<T, E> Conclude<T, E> for () {
     type Output = Result<T, CallError<E>>;
+    type Failure = CallError<E>;
 
     fn conclude(
         &self,
@@ -145,10 +152,15 @@ impl<T, E> Conclude<T, E> for () {
             last => CallError::conclude(last, &report()),
         }
     }
+
+    fn fail(&self, last: Option<Result<T, E>>, report: &Report) -> CallError<E> {
+        CallError::new(report, last.and_then(Result::err))
+    }
 }
 
 impl<T, E> Conclude<T, E> for AttemptLog {
     type Output = Outcome<T, E>;
+    type Failure = Outcome<T, E>;
 
     fn conclude(
         &self,
@@ -158,5 +170,9 @@ impl<T, E> Conclude<T, E> for AttemptLog {
         let report = report();
         let log = self.closed(report.elapsed, report.deadline, type_name::<E>());
         Outcome::new(last, report, log)
+    }
+
+    fn fail(&self, last: Option<Result<T, E>>, report: &Report) -> Outcome<T, E> {
+        self.conclude(last, || *report)
     }
 }
