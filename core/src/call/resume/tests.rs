@@ -65,6 +65,7 @@ impl<'a> Streamed<'a> {
             listener: self.heard,
             error: "Lost",
             seed: || 7,
+            draining: None,
         }
     }
 
