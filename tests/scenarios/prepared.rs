@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use steadfast::{AnyError, Attempt, EventKind, Reason, Rules};
+use steadfast::{AnyError, Attempt, EventKind, Hedged, Reason, Rules};
 use steadfast_testing::{Fault, Recorder, World};
 
-use crate::stage::{INSTANT, Stage, backoff, ms, secs};
+use crate::stage::{INSTANT, RACED, Stage, backoff, ms, secs};
 
 #[test]
 fn once_holds_for_every_form() {
@@ -81,6 +81,21 @@ fn another_classifier_judges() {
         .call_blocking(|_| script.next_blocking())
         .expect_err("a failure");
     assert_eq!(error.reason(), Reason::AttemptsExhausted);
+    assert_eq!(script.calls(), 3);
+}
+
+#[test]
+fn a_race_can_be_prepared() {
+    let stage = Stage::<Hedged>::warm(RACED);
+    let script = stage.script().hangs().delays(ms(5)).returns(2);
+    let prepared = stage.guard.prepare().listen(&stage.heard);
+    let answer = stage.world.block_on(prepared.call(|_| script.next()));
+    assert_eq!(answer, Ok(2));
+    assert!(stage.heard.contains(EventKind::HedgeWon));
+
+    let once = stage.guard.prepare().once().within(secs(1));
+    let answer = stage.world.block_on(once.call(|_| script.next()));
+    assert!(answer.is_err());
     assert_eq!(script.calls(), 3);
 }
 
