@@ -117,7 +117,7 @@ where
     ///
     /// So that what to do when the stream cannot be opened is decided before its
     /// first item is asked for. Gives what a call would give, without a value; a
-    /// stream [with a log](Prepared::outcome) an outcome. After a failure the stream
+    /// stream [with a log](crate::Prepared::outcome) an outcome. After a failure the stream
     /// has ended.
     ///
     /// ```
