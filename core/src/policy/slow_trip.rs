@@ -1,6 +1,9 @@
 //! When a success is too slow, measured by what is normal.
 
+use core::time::Duration;
+
 use crate::math::ratio::Ratio;
+use crate::time::nanos;
 
 /// What a breaker calls slow, measured by the dependency's own latency.
 ///
@@ -31,20 +34,25 @@ pub struct SlowTrip {
     multiple: Ratio,
     quantile: Ratio,
     minimum: u32,
+    floor: u64,
     allows_usual_share: bool,
 }
 
 impl SlowTrip {
-    /// Slow from three times the median on, given 20 successes.
+    /// Slow from three times the median on, given 20 successes, and from a
+    /// millisecond on.
     ///
     /// Half of all successes are as slow as that by chance in no dependency of
     /// one speed: with a spread as wide as a `sigma` of 1.5, where the slowest
     /// hundredth takes 33 times the median, a quarter is. The median moves only
     /// when half of the calls do, so a few hanging ones do not hide themselves.
+    /// What takes microseconds takes three times as long when the processor is busy
+    /// with something else; so much is the scheduler's, not the dependency's.
     pub const DEFAULT: Self = Self {
         multiple: Ratio::times(3),
         quantile: Ratio::percent(50),
         minimum: 20,
+        floor: nanos(Duration::from_millis(1)),
         allows_usual_share: false,
     };
 
@@ -71,6 +79,15 @@ impl SlowTrip {
     pub const fn with_minimum(self, successes: u32) -> Self {
         Self {
             minimum: successes,
+            ..self
+        }
+    }
+
+    /// Sets what no success is called slow below.
+    #[must_use]
+    pub const fn with_floor(self, floor: Duration) -> Self {
+        Self {
+            floor: nanos(floor),
             ..self
         }
     }
@@ -103,6 +120,12 @@ impl SlowTrip {
     #[must_use]
     pub const fn minimum(&self) -> u32 {
         self.minimum
+    }
+
+    /// Returns what no success is called slow below.
+    #[must_use]
+    pub const fn floor(&self) -> Duration {
+        Duration::from_nanos(self.floor)
     }
 
     /// Tells whether a share of slow successes that is usual is allowed for.

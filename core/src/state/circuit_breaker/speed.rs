@@ -21,6 +21,8 @@ pub(super) struct Speed<M: Memory> {
     /// In units of 1/4096, so that no success takes a division; 0 if nothing is
     /// measured.
     multiple: u64,
+    /// In nanoseconds: what is not slow by what is normal.
+    floor: u64,
     /// In nanoseconds; the largest number without a threshold.
     constant: u64,
 }
@@ -36,12 +38,14 @@ impl<M: Memory> Speed<M> {
                 latencies: LatencyWindow::new(baseline),
                 normal: Quantile::new(law.quantile(), law.minimum()),
                 multiple: law.multiple().of(UNIT),
+                floor: nanos(law.floor()),
                 constant,
             },
             _ => Self {
                 latencies: LatencyWindow::new(Duration::ZERO),
                 normal: Quantile::new(Ratio::ZERO, u32::MAX),
                 multiple: 0,
+                floor: 0,
                 constant,
             },
         }
@@ -71,7 +75,8 @@ impl<M: Memory> Speed<M> {
         let threshold = normal.middle_nanos().saturating_mul(self.multiple) / UNIT;
         // The last cell holds what is too long for the window: its middle says
         // nothing.
-        let is_abnormal = took >= threshold && !LatencyWindow::<M, M::Profile>::is_last(normal);
+        let is_abnormal =
+            took >= threshold.max(self.floor) && !LatencyWindow::<M, M::Profile>::is_last(normal);
         is_abnormal || took >= self.constant
     }
 
