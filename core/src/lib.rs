@@ -19,6 +19,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod ambient;
 mod breaker_state;
 mod call;
 mod classify;
@@ -36,7 +37,9 @@ mod standing;
 mod state;
 mod time;
 mod verdict;
+pub mod wire;
 
+pub use ambient::Ambient;
 pub use breaker_state::BreakerState;
 pub use call::attempt::{Attempt, Retry};
 pub use call::error::CallError;

@@ -20,6 +20,8 @@ const ROWS: [&[&str]; 6] = [
         "measured",
         "standing",
         "breaker_state",
+        "ambient",
+        "wire",
     ],
     &["policy"],
     &["state"],
