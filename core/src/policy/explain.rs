@@ -3,6 +3,7 @@
 mod bound;
 mod breaker;
 mod draining;
+mod followed;
 mod limits;
 mod measured;
 mod waits;
@@ -358,6 +359,7 @@ impl fmt::Display for Explanation<'_> {
         f.write_str("\n\nBound first\n  ")?;
         self.bound_first(f)?;
         self.worst(f)?;
+        self.followed(f)?;
         if self.policy.attempts() > 1 {
             f.write_str("\n\nWaits\n  ")?;
             self.waits(f)?;

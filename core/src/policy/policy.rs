@@ -373,6 +373,20 @@ impl Policy {
 
     /// Returns the policy with calls bounded by the deadline of what they are made
     /// for, if that is known.
+    ///
+    /// The sooner of the two holds. It is asked for once, when a call begins, and
+    /// known where a program says so, see [`Ambient`](crate::Ambient); such a call
+    /// also tells when its retries multiply with those around it,
+    /// [`EventKind::NestedRetry`](crate::EventKind::NestedRetry).
+    ///
+    /// ```
+    /// use steadfast_core::Policy;
+    ///
+    /// const STOCK: Policy = Policy::DEFAULT
+    ///     .with_ambient_deadline(true)
+    ///     .with_ambient_criticality(true);
+    /// assert!(STOCK.validate().is_ok());
+    /// ```
     #[must_use]
     pub const fn with_ambient_deadline(self, followed: bool) -> Self {
         Self {
@@ -383,6 +397,9 @@ impl Policy {
 
     /// Returns the policy with calls as critical as what they are made for, if that
     /// is known.
+    ///
+    /// What a call says itself comes first, and without either it is critical.
+    /// Takes something that depends on it: a retry budget, a hedge or a throttle.
     #[must_use]
     pub const fn with_ambient_criticality(self, followed: bool) -> Self {
         Self {

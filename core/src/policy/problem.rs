@@ -105,6 +105,8 @@ problems! {
     BaseNotAdaptive = "a measured base of the backoff was asked for, and measuring is switched off: take `with_adaptive(true)` or no measured base",
     /// A hedge was asked for without measuring.
     HedgeNotAdaptive = "a hedge was asked for, and measuring is switched off: take `with_adaptive(true)` or no hedge",
+    /// Criticality is followed where nothing depends on it.
+    CriticalityGatesNothing = "criticality is followed, and nothing depends on it: allow a retry within a budget, or a hedge, or take a throttle, or do not follow it",
     /// The breaker opens after 0 failures in a row.
     NoConsecutiveFailures = "the breaker opens after 0 failures in a row, so it would never be closed: make it at least 1",
     /// The breaker's failure ratio is 0 or above 1.

@@ -184,6 +184,11 @@ impl Policy {
     pub const fn follows_criticality(&self) -> bool {
         self.ambient_criticality
     }
+
+    /// Tells whether a call follows anything of what it is made for.
+    pub(crate) const fn follows_any(&self) -> bool {
+        self.ambient_deadline || self.ambient_criticality
+    }
 }
 
 impl PartialEq for Policy {

@@ -42,6 +42,10 @@ impl Policy {
             .and(self.backoff().validate())
             .and(self.validate_ceiling())
             .and(self.validate_adaptive())
+            .with(
+                Problem::CriticalityGatesNothing,
+                self.follows_criticality() && !self.gates_by_criticality(),
+            )
             .and(self.validate_hedge())
             .and(self.validate_limits())
             .with(
@@ -76,6 +80,12 @@ impl Policy {
                 matches!(self.attempt_timeout(), Some(span) if nanos(law.floor()) >= nanos(span)),
             )
             .into_result()
+    }
+
+    /// Tells whether anything is refused or left out by criticality.
+    const fn gates_by_criticality(&self) -> bool {
+        let is_funded = self.attempts() > 1 && self.budget().is_limited();
+        is_funded || self.hedge().is_some() || self.throttle().is_some()
     }
 
     /// The library does not pick a winner between two wishes.

@@ -11,6 +11,7 @@ use crate::policy::recovery::Recovery;
 use crate::policy::slow_trip::SlowTrip;
 use proptest::prelude::*;
 
+mod followed;
 mod limits;
 mod measured;
 mod warnings;

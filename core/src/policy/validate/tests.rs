@@ -436,3 +436,22 @@ fn what_a_policy_adds_a_variant_can_drop() {
         .without_saturation();
     assert_eq!(bare, Policy::DEFAULT);
 }
+
+// core-01.9, core-13.12; a throttle asks by criticality, too.
+#[test]
+fn criticality_needs_something_to_gate() {
+    let nothing = [Problem::CriticalityGatesNothing];
+    let follows = |policy: Policy| policy.with_ambient_criticality(true).validate();
+    let once = Policy::DEFAULT.with_attempts(1);
+    assert_problems(follows(once), nothing);
+    assert_problems(follows(Policy::DEFAULT.with_attempts(2)), []);
+    assert_problems(follows(Policy::NONE), nothing);
+    let free = Policy::DEFAULT.with_budget(Budget::NONE);
+    assert_problems(follows(free.with_attempts(2)), nothing);
+    assert_problems(follows(free), nothing);
+    assert_problems(follows(free.with_hedge(Hedge::DEFAULT)), []);
+    assert_problems(follows(free.with_throttle(Throttle::DEFAULT)), []);
+    assert_problems(follows(once.with_throttle(Throttle::DEFAULT)), []);
+    // A deadline bounds whatever there is.
+    assert_problems(Policy::NONE.with_ambient_deadline(true).validate(), []);
+}
