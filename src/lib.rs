@@ -4,22 +4,25 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use steadfast_core::{
-    AdaptiveThrottle, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline, Breaker,
-    BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock, Conclude,
-    Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Draining, Ending, Event,
-    EventKind, Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes, Lent,
-    Limit, Limited, Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory, NoListener,
-    NoRules, Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems, ProblemsIter,
-    Profile, QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery, Refusal,
-    RelativeTrip, Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation, Server,
-    Shared, Single, Slot, SlowTrip, Stall, Standing, StreamError, Throttle, ThrottleStanding,
-    Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word, random,
+    AdaptiveThrottle, Ambient, AnyError, Attempt, AttemptCeiling, AttemptLog, Backoff, Baseline,
+    Breaker, BreakerState, Budget, ByError, CallError, Chip, CircuitBreaker, Classify, Clock,
+    Conclude, Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Draining, Ending,
+    Event, EventKind, Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes,
+    Lent, Limit, Limited, Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory,
+    NoListener, NoRules, Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems,
+    ProblemsIter, Profile, QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery,
+    Refusal, RelativeTrip, Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation,
+    Server, Shared, Single, Slot, SlowTrip, Stall, Standing, StreamError, Throttle,
+    ThrottleStanding, Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word,
+    random, wire,
 };
 pub use steadfast_runtime::{
     Anew, Answer, Block, Call, Flights, Guard, HedgedGuard, OneAtATime, OrElse, Places, Plan,
     Prepared, Resumed, Start, StaticTimer, Streaming, Supply, Timer,
 };
 
+#[cfg(feature = "std")]
+pub use steadfast_runtime::ambient;
 #[cfg(feature = "queue")]
 pub use steadfast_runtime::{Place, Queue};
 

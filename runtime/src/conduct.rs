@@ -3,13 +3,23 @@
 use core::any::type_name;
 use core::time::Duration;
 
+#[cfg(not(feature = "std"))]
+use steadfast_core::Ambient;
 use steadfast_core::{
     Attempt, AttemptLog, Classify, Conclude, Criticality, Ending, Flow, Instant, Journal, Lanes,
     Listener, Machine, Memory, Order, Reason, Rules, Single, Surroundings, Verdict,
 };
 
+#[cfg(feature = "std")]
+use crate::ambient::current;
 use crate::lanes::OneAtATime;
 use crate::timer::Timer;
+
+/// Without threads nobody says anything but by the call itself.
+#[cfg(not(feature = "std"))]
+const fn current() -> Ambient {
+    Ambient::NONE
+}
 
 /// One call's machine with everything it asks.
 #[derive(Debug)]
@@ -43,6 +53,7 @@ macro_rules! around {
             error: type_name::<$error>(),
             seed: || $conduct.timer.seed(),
             draining: $conduct.timer.draining(),
+            ambient: current,
         }
     };
 }

@@ -15,6 +15,8 @@ extern crate std;
 
 mod alarm;
 #[cfg(feature = "std")]
+pub mod ambient;
+#[cfg(feature = "std")]
 mod blocking;
 mod call;
 mod conduct;

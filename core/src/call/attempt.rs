@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::ambient::Ambient;
+use crate::criticality::Criticality;
 use crate::policy::backoff::Backoff;
 use crate::time::Instant;
 use crate::verdict::Verdict;
@@ -23,6 +25,8 @@ pub struct Attempt {
     left: Option<Duration>,
     timeout: Option<Duration>,
     until: Option<Instant>,
+    criticality: Option<Criticality>,
+    is_retried: bool,
 }
 
 impl Attempt {
@@ -35,6 +39,8 @@ impl Attempt {
             left: None,
             timeout: None,
             until: None,
+            criticality: None,
+            is_retried: false,
         }
     }
 
@@ -62,6 +68,29 @@ impl Attempt {
     pub const fn with_until(self, at: Instant) -> Self {
         Self {
             until: Some(at),
+            ..self
+        }
+    }
+
+    /// Returns the attempt with how much its call matters.
+    #[must_use]
+    pub const fn with_criticality(self, criticality: Criticality) -> Self {
+        Self {
+            criticality: Some(criticality),
+            ..self
+        }
+    }
+
+    /// Returns the attempt with whether its call may be retried.
+    #[must_use]
+    pub const fn with_retried(self, is_retried: bool) -> Self {
+        Self { is_retried, ..self }
+    }
+
+    pub(super) const fn of_call(self, criticality: Option<Criticality>, is_retried: bool) -> Self {
+        Self {
+            criticality,
+            is_retried,
             ..self
         }
     }
@@ -102,6 +131,49 @@ impl Attempt {
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
         self.until
+    }
+
+    /// Returns how much the call matters.
+    ///
+    /// What the call says, else what it is made for if its policy follows that, else
+    /// [`Criticality::Critical`]. A hook may refuse by it.
+    #[must_use]
+    pub const fn criticality(&self) -> Criticality {
+        match self.criticality {
+            Some(criticality) => criticality,
+            None => Criticality::Critical,
+        }
+    }
+
+    /// Returns what to tell those who do a part of the attempt.
+    ///
+    /// Its own end, the criticality of the call, and that it is made again when it
+    /// fails, if the call may be retried. What the call does not know is not said, so
+    /// that what it is made for still holds.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Attempt, Instant, Verdict};
+    ///
+    /// let end = Instant::ZERO.saturating_add(Duration::from_secs(2));
+    /// let attempt = Attempt::new(1, Verdict::OK).with_until(end);
+    /// let facts = attempt.with_retried(true).ambient();
+    /// assert_eq!(facts.left(Instant::ZERO), Some(Duration::from_secs(2)));
+    /// assert!(facts.is_retried());
+    /// ```
+    #[must_use]
+    pub const fn ambient(&self) -> Ambient {
+        let mut facts = Ambient::NONE;
+        if let Some(at) = self.until {
+            facts = facts.with_deadline(at);
+        }
+        if let Some(criticality) = self.criticality {
+            facts = facts.with_criticality(criticality);
+        }
+        if self.is_retried {
+            facts = facts.with_retried(true);
+        }
+        facts
     }
 }
 

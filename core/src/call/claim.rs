@@ -48,7 +48,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let ticket = match live.throttle() {
             // Not when one of this call was sent or flies, be it to race that.
             Some(throttle) if !self.has_sent && self.flying == 0 => {
-                Some(throttle.admit(now, self.criticality, live.draw(&around.seed))?)
+                Some(throttle.admit(now, self.criticality(), live.draw(&around.seed))?)
             }
             _ => None,
         };

@@ -240,7 +240,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         if self.verdict().is_self_imposed() {
             return true;
         }
-        let token = if self.criticality.is_sheddable() {
+        let token = if self.is_sheddable() {
             budget.take_sheddable(now)
         } else {
             budget.take(now)

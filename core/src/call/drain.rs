@@ -26,6 +26,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
+    use crate::ambient::Ambient;
     use crate::call::attempt::Retry;
     use crate::call::log::Ending;
     use crate::call::machine::Order;
@@ -50,6 +51,7 @@ mod tests {
             error: "()",
             seed: || 7,
             draining: Some(all),
+            ambient: || Ambient::NONE,
         };
         let mut call = Machine::<Shared, ()>::new(&live);
         assert_eq!(call.step(Instant::ZERO, &around), Order::Start);
@@ -87,6 +89,7 @@ mod tests {
                 error: "()",
                 seed: || 7,
                 draining: Some(&process),
+                ambient: || Ambient::NONE,
             };
             let mut call = Machine::<Shared, ()>::new(&live);
             let now = Instant::ZERO.saturating_add(SECOND);

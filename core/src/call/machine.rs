@@ -7,6 +7,7 @@ use super::attempt::Attempt;
 use super::leg::{Bound, Leg, Role};
 use super::log::{Ending, Journal};
 use super::report::Report;
+use crate::ambient::Ambient;
 use crate::breaker_state::BreakerState;
 use crate::criticality::Criticality;
 use crate::event::EventKind;
@@ -37,7 +38,8 @@ pub enum Order {
     Finish(Reason),
 }
 
-/// What stands around a call: who listens, and where a seed comes from.
+/// What stands around a call: who listens, where a seed comes from, and what the
+/// call is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a, L, S> {
     /// Hears the events.
@@ -48,6 +50,9 @@ pub struct Surroundings<'a, L, S> {
     pub seed: S,
     /// Whether all that makes calls here is about to stop, if anything says so.
     pub draining: Option<&'a Draining>,
+    /// Says what the call is made for; asked once for each call, and only where
+    /// its policy follows that.
+    pub ambient: fn() -> Ambient,
 }
 
 /// One call: told facts, it answers "what now?" with one order.
@@ -66,7 +71,13 @@ pub struct Surroundings<'a, L, S> {
 ///
 /// let policy = Policy::DEFAULT.with_backoff(Backoff::constant(Duration::from_secs(1)));
 /// let live: Dependency = Dependency::new(&policy);
-/// let around = Surroundings { listener: &NoListener, error: "()", seed: || 7, draining: None };
+/// let around = Surroundings {
+///     listener: &NoListener,
+///     error: "()",
+///     seed: || 7,
+///     draining: None,
+///     ambient: || Ambient::NONE,
+/// };
 /// let mut call = Machine::<Shared, ()>::new(&live);
 ///
 /// let now = Instant::ZERO;
@@ -118,7 +129,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     /// This process is late for what it has to do: what it measures is not the
     /// dependency.
     pub(super) is_saturated: bool,
-    pub(super) criticality: Criticality,
+    /// Unless said it is [`Criticality::Critical`].
+    pub(super) criticality: Option<Criticality>,
     /// The limit that refused the last attempt.
     pub(super) limited_by: Option<Limit>,
     /// What the breaker was when it refused.
@@ -179,7 +191,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             is_spared: false,
             has_sent: false,
             is_saturated: false,
-            criticality: Criticality::Critical,
+            criticality: None,
             limited_by: None,
             refused_in: None,
             journal: J::default(),
@@ -207,7 +219,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
 
     /// Says how much it matters that this call is answered.
     pub fn set_criticality(&mut self, criticality: Criticality) {
-        self.criticality = criticality;
+        self.criticality = Some(criticality);
     }
 
     /// Says whether this process is saturated, and by how much it is late.
@@ -250,6 +262,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 Phase::Fresh => {
                     self.started = now;
                     self.bound_by(self.due.saturating_since(Instant::ZERO), now);
+                    if self.policy().follows_any() {
+                        self.follow(now, around);
+                    }
                     self.end_with_the_grace(around);
                     self.phase = Phase::Admission;
                 }
@@ -334,7 +349,8 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
-        let attempt = Attempt::new(self.next_number(), self.verdict());
+        let attempt = Attempt::new(self.next_number(), self.verdict())
+            .of_call(self.criticality, self.attempts > 1);
         if self.due == Instant::MAX {
             attempt
         } else {
@@ -514,7 +530,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                     .breaker()
                     .and_then(|breaker| breaker.retry_after(now)),
                 Reason::BudgetExhausted => self.live.budget().and_then(|budget| {
-                    if self.criticality.is_sheddable() {
+                    if self.is_sheddable() {
                         budget.retry_after_sheddable(now)
                     } else {
                         budget.retry_after(now)

@@ -5,6 +5,7 @@ mod claim;
 mod decide;
 mod drain;
 pub(crate) mod error;
+mod follow;
 mod leg;
 pub(crate) mod log;
 pub(crate) mod machine;

@@ -33,7 +33,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// After how long another copy would start; `None` when none may.
     fn threshold<L, S>(&self, now: Instant, around: &Surroundings<'_, L, S>) -> Option<Duration> {
         if self.hold != Hold::No
-            || self.criticality.is_sheddable()
+            || self.is_sheddable()
             || usize::from(self.flying) >= H::COUNT
             || self.next_number() > self.attempts
             || self.is_draining(around)

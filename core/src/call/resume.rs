@@ -171,6 +171,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         if self.policy().restarts().is_healthy(flow.ran(now)) {
             flow.restarts = 0;
             self.bound_by(flow.bound, now);
+            self.follow_deadline(around);
         }
         match self.wait_before_resuming(flow.restarts, now, around, rule) {
             Ok(delay) => {

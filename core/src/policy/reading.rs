@@ -187,7 +187,7 @@ impl Policy {
 
     /// Tells whether a call follows anything of what it is made for.
     pub(crate) const fn follows_any(&self) -> bool {
-        self.ambient_deadline || self.ambient_criticality
+        self.ambient_deadline | self.ambient_criticality
     }
 }
 

@@ -2,6 +2,7 @@ use core::cell::RefCell;
 use std::vec::Vec;
 
 use super::*;
+use crate::ambient::Ambient;
 use crate::call::machine::Order;
 use crate::event::Event;
 use crate::math::ratio::Ratio;
@@ -66,6 +67,7 @@ impl<'a> Streamed<'a> {
             error: "Lost",
             seed: || 7,
             draining: None,
+            ambient: || Ambient::NONE,
         }
     }
 
