@@ -1,12 +1,13 @@
 //! What an operation and the hooks are told.
 
+use core::fmt;
 use core::time::Duration;
 
 use crate::ambient::Ambient;
 use crate::criticality::Criticality;
 use crate::policy::backoff::Backoff;
-use crate::time::Instant;
-use crate::verdict::Verdict;
+use crate::time::{Instant, nanos};
+use crate::verdict::{Code, Verdict};
 
 /// What an operation is told about the attempt it makes.
 ///
@@ -18,56 +19,87 @@ use crate::verdict::Verdict;
 /// assert!(first.is_first());
 /// assert_eq!(first.left(), Some(Duration::from_secs(3)));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
+    // Plain nanoseconds and the verdict taken apart: it is passed by value, and what
+    // nobody asks for need not be worked out.
+    left: u64,
+    timeout: u64,
+    until: Instant,
+    pushback: u64,
     number: u32,
-    previous: Verdict,
-    left: Option<Duration>,
-    timeout: Option<Duration>,
-    until: Option<Instant>,
+    previous: Code,
     criticality: Option<Criticality>,
     is_retried: bool,
 }
+
+/// The word for "no bound".
+const NEVER: u64 = u64::MAX;
 
 impl Attempt {
     /// Makes attempt `number`, the first being 1, after the verdict `previous`.
     #[must_use]
     pub const fn new(number: u32, previous: Verdict) -> Self {
+        Self::after(number, previous.parts())
+    }
+
+    pub(super) const fn after(number: u32, (pushback, previous): (u64, Code)) -> Self {
         Self {
+            left: NEVER,
+            timeout: NEVER,
+            until: Instant::MAX,
+            pushback,
             number,
             previous,
-            left: None,
-            timeout: None,
-            until: None,
             criticality: None,
             is_retried: false,
         }
     }
 
     /// Returns the attempt with the time left on the deadline when it started.
+    ///
+    /// [`Duration::MAX`] means no deadline.
     #[must_use]
     pub const fn with_left(self, left: Duration) -> Self {
         Self {
-            left: Some(left),
+            left: nanos(left),
             ..self
         }
     }
 
     /// Returns the attempt with its own bound: it is dropped after that long.
+    ///
+    /// [`Duration::MAX`] means no bound.
     #[must_use]
     pub const fn with_timeout(self, timeout: Duration) -> Self {
         Self {
-            timeout: Some(timeout),
+            timeout: nanos(timeout),
             ..self
         }
     }
 
     /// Returns the attempt with the instant at which it is dropped, on the clock
     /// of its guard.
+    ///
+    /// [`Instant::MAX`] means never.
     #[must_use]
     pub const fn with_until(self, at: Instant) -> Self {
+        Self { until: at, ..self }
+    }
+
+    /// The attempt at `now` of a call that has to end at `due`.
+    pub(super) const fn ending(self, due: Instant, now: Instant) -> Self {
         Self {
-            until: Some(at),
+            left: span(due, now),
+            ..self
+        }
+    }
+
+    /// The attempt that is dropped at `at`.
+    pub(super) const fn cut(self, at: Instant, now: Instant) -> Self {
+        Self {
+            timeout: span(at, now),
+            until: at,
             ..self
         }
     }
@@ -110,27 +142,30 @@ impl Attempt {
     /// Returns the verdict on the previous attempt; Ok before the first.
     #[must_use]
     pub const fn previous(&self) -> Verdict {
-        self.previous
+        Verdict::from_parts(self.pushback, self.previous)
     }
 
     /// Returns the time left on the deadline when the attempt started.
     #[must_use]
     pub const fn left(&self) -> Option<Duration> {
-        self.left
+        bound(self.left)
     }
 
     /// Returns how long the attempt may take: the attempt timeout or what is
     /// left of the deadline, whichever is less.
     #[must_use]
     pub const fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        bound(self.timeout)
     }
 
     /// Returns the instant at which the attempt is dropped, on the clock of its
     /// guard: when it started, and its [`timeout`](Self::timeout) later.
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
-        self.until
+        match self.until {
+            Instant::MAX => None,
+            at => Some(at),
+        }
     }
 
     /// Returns how much the call matters.
@@ -164,7 +199,7 @@ impl Attempt {
     #[must_use]
     pub const fn ambient(&self) -> Ambient {
         let mut facts = Ambient::NONE;
-        if let Some(at) = self.until {
+        if let Some(at) = self.until() {
             facts = facts.with_deadline(at);
         }
         if let Some(criticality) = self.criticality {
@@ -174,6 +209,39 @@ impl Attempt {
             facts = facts.with_retried(true);
         }
         facts
+    }
+}
+
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "the pushback is a part of the verdict"
+)]
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("number", &self.number)
+            .field("previous", &self.previous())
+            .field("left", &self.left())
+            .field("timeout", &self.timeout())
+            .field("until", &self.until())
+            .field("criticality", &self.criticality())
+            .field("is_retried", &self.is_retried)
+            .finish()
+    }
+}
+
+/// The nanoseconds from `now` to `at`.
+const fn span(at: Instant, now: Instant) -> u64 {
+    match at {
+        Instant::MAX => NEVER,
+        at => at.as_nanos().saturating_sub(now.as_nanos()),
+    }
+}
+
+const fn bound(nanos: u64) -> Option<Duration> {
+    match nanos {
+        NEVER => None,
+        nanos => Some(Duration::from_nanos(nanos)),
     }
 }
 

@@ -349,13 +349,9 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
-        let attempt = Attempt::new(self.next_number(), self.verdict())
-            .of_call(self.criticality, self.attempts > 1);
-        if self.due == Instant::MAX {
-            attempt
-        } else {
-            attempt.with_left(self.left(now))
-        }
+        Attempt::after(self.next_number(), (self.pushback, self.code))
+            .of_call(self.criticality, self.attempts > 1)
+            .ending(self.due, now)
     }
 
     /// Starts the attempt's bound, and returns what the operation is told.
@@ -417,14 +413,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         self.flying = self.flying.saturating_add(1);
         self.phase = Phase::Flying;
         self.arm(now, around);
-        let attempt = if give_up == Instant::MAX {
-            attempt
-        } else {
-            attempt
-                .with_timeout(give_up.saturating_since(now))
-                .with_until(give_up)
-        };
-        Some(claimed.map(|()| attempt))
+        Some(claimed.map(|()| attempt.cut(give_up, now)))
     }
 
     /// The attempt's own end: the attempt timeout, or the measured ceiling where
