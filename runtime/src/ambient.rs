@@ -37,6 +37,9 @@
 //! spawn(ambient::follow(ambient::current(), audit()));
 //! ```
 //!
+//! An executor that is driven inside, a nested `block_on` for instance, lets all of
+//! its tasks see them.
+//!
 //! # Attempts
 //!
 //! An attempt ends sooner than its call, and is perhaps made again. Who calls

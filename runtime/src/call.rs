@@ -106,8 +106,10 @@ where
 
     /// Says how much it matters that this call is answered.
     ///
-    /// [`Criticality::Critical`] unless said. Sheddable calls are never hedged,
-    /// leave half of the retry budget to others, and are throttled first.
+    /// Unless said it is what the policy
+    /// [follows](steadfast_core::Policy::with_ambient_criticality), else
+    /// [`Criticality::Critical`]. Sheddable calls are never hedged, leave half of the
+    /// retry budget to others, and are throttled first.
     pub fn criticality(self, criticality: Criticality) -> Self {
         self.conducted(|conduct| conduct.criticality(criticality))
     }

@@ -64,8 +64,10 @@ impl<'g, T, C, R, L, M: Memory, J: Journal, H: Lanes> Prepared<'g, T, C, R, L, M
 
     /// Says how much it matters that this call is answered.
     ///
-    /// [`Criticality::Critical`] unless said. Sheddable calls are never hedged,
-    /// leave half of the retry budget to others, and are throttled first.
+    /// Unless said it is what the policy
+    /// [follows](steadfast_core::Policy::with_ambient_criticality), else
+    /// [`Criticality::Critical`]. Sheddable calls are never hedged, leave half of the
+    /// retry budget to others, and are throttled first.
     pub fn criticality(self, criticality: Criticality) -> Self {
         Self::new(self.conduct.criticality(criticality))
     }

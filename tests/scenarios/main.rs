@@ -9,6 +9,7 @@ mod sizes;
 mod hostile;
 mod stage;
 
+mod ambient;
 mod breaker;
 mod budget;
 mod cancel;

@@ -51,3 +51,63 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.criticality == Some(Criticality::Sheddable)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+    use crate::ambient::Ambient;
+    use crate::call::machine::Order;
+    use crate::listener::NoListener;
+    use crate::memory::Local;
+    use crate::policy::policy::Policy;
+    use crate::state::dependency::Dependency;
+
+    std::thread_local! {
+        static ASKED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    fn ask() -> Ambient {
+        ASKED.set(ASKED.get() + 1);
+        Ambient::NONE
+            .with_deadline(Instant::from_nanos(5))
+            .with_criticality(Criticality::Sheddable)
+            .with_retried(true)
+    }
+
+    const AROUND: Surroundings<'_, NoListener, fn() -> u64> = Surroundings {
+        listener: &NoListener,
+        error: "Lost",
+        seed: || 7,
+        draining: None,
+        ambient: ask,
+    };
+
+    // core-13.1
+    #[test]
+    fn who_follows_nothing_asks_nobody() {
+        for (policy, asked, deadline, is_shed) in [
+            (Policy::DEFAULT, 0, 30_000_000_000, false),
+            (Policy::DEFAULT.with_ambient_deadline(true), 1, 5, false),
+            (
+                Policy::DEFAULT.with_ambient_criticality(true),
+                1,
+                30_000_000_000,
+                true,
+            ),
+        ] {
+            ASKED.set(0);
+            let live = Dependency::<Local>::new(&policy);
+            let mut call = Machine::<Local>::new(&live);
+            for _ in 0..3 {
+                assert_eq!(call.step(Instant::ZERO, &AROUND), Order::Start);
+            }
+            let attempt = call.launch(Instant::ZERO, &AROUND).expect("in time");
+            let attempt = attempt.expect("no limit refuses");
+            assert_eq!(call.left(Instant::ZERO).as_nanos(), deadline);
+            assert_eq!(attempt.criticality().is_sheddable(), is_shed);
+            assert_eq!(ASKED.get(), asked);
+        }
+    }
+}

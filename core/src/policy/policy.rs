@@ -375,9 +375,10 @@ impl Policy {
     /// for, if that is known.
     ///
     /// The sooner of the two holds. It is asked for once, when a call begins, and
-    /// known where a program says so, see [`Ambient`](crate::Ambient); such a call
-    /// also tells when its retries multiply with those around it,
-    /// [`EventKind::NestedRetry`](crate::EventKind::NestedRetry).
+    /// known where a program says so: by `ambient::follow`, with the feature `std`.
+    /// Such a call also tells when its retries multiply with those around it,
+    /// [`EventKind::NestedRetry`](crate::EventKind::NestedRetry). See
+    /// [`Ambient`](crate::Ambient).
     ///
     /// ```
     /// use steadfast_core::Policy;
