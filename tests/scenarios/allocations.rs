@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use futures_lite::stream::{self, Stream, StreamExt};
-use steadfast::tokio::{Guard, HedgedGuard};
+use steadfast::tokio::{Guard, HedgedGuard, Scope};
 use steadfast::{
     AdaptiveThrottle, AnyError, Attempt, Backoff, Breaker, Concurrency, ConcurrencyLimit,
     Criticality, Hedge, Instant, Limit, Limited, Policy, Queue, Rate, RateLimit, Reservation,
@@ -278,4 +278,23 @@ fn items_of_a_stream_allocate_nothing() {
         );
     };
     assert_eq!(on_tokio(read), 0);
+}
+
+#[test]
+fn a_known_key_allocates_nothing() {
+    static TENANTS: Scope<String> = Scope::new(POLICY, 64);
+    let call = || async {
+        let call = TENANTS.get("blue");
+        call.call(|_| ready(Ok::<_, Infallible>(7))).await
+    };
+    assert_eq!(on_tokio(call), 0);
+    // As many handles as there are calls in flight.
+    let held = || async {
+        let held = [(); 8].map(|()| TENANTS.get("blue"));
+        for guard in &held {
+            let called = guard.call(|_| suspends()).await;
+            assert_eq!(called.ok(), Some(7));
+        }
+    };
+    assert_eq!(on_tokio(held), 0);
 }

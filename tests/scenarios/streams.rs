@@ -174,7 +174,7 @@ fn an_item_at_the_very_end_of_a_gap_counts() {
     assert_eq!(stage.read(&script).len(), 4);
 }
 
-// core-11.9, R-57, R-59
+// core-11.9, R-57, R-59, aws-sdk-rust#1141
 #[test]
 fn a_slow_consumer_is_no_stall() {
     let stage = Stage::new(STREAM);
