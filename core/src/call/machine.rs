@@ -3,16 +3,14 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::attempt::Attempt;
-use super::leg::{Bound, Leg, Role};
+use super::leg::{Leg, Role};
 use super::log::{Ending, Journal};
-use super::report::Report;
 use crate::ambient::Ambient;
 use crate::breaker_state::BreakerState;
 use crate::criticality::Criticality;
 use crate::event::EventKind;
 use crate::lanes::{Lanes, Single};
-use crate::limited::{Limit, Limited};
+use crate::limited::Limit;
 use crate::listener::Listener;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
@@ -21,7 +19,6 @@ use crate::reason::Reason;
 use crate::state::dependency::Dependency;
 use crate::state::draining::Draining;
 use crate::state::retry_budget::Charge;
-use crate::state::scouts::Scout;
 use crate::time::Instant;
 use crate::verdict::{Code, Verdict};
 
@@ -110,8 +107,8 @@ pub struct Machine<'g, M: Memory = Shared, J = (), H: Lanes = Single> {
     /// Of the attempt that is about to start, or started or ended last.
     pub(super) lane: u8,
     /// The verdict on the last attempt, taken apart: whole it is a word larger.
-    pushback: u64,
-    code: Code,
+    pub(super) pushback: u64,
+    pub(super) code: Code,
     pub(super) ending: Ending,
     pub(super) phase: Phase,
     /// Of what is about to start.
@@ -346,123 +343,13 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         });
     }
 
-    /// Returns what the hooks before the attempt are told.
-    #[must_use]
-    pub fn upcoming(&self, now: Instant) -> Attempt {
-        Attempt::after(self.next_number(), (self.pushback, self.code))
-            .of_call(self.criticality, self.attempts > 1)
-            .ending(self.due, now)
-    }
-
-    /// Starts the attempt's bound, and returns what the operation is told.
-    ///
-    /// `None` when the hooks used up the deadline: ask [`step`](Self::step).
-    ///
-    /// # Errors
-    ///
-    /// When a limit of this process refuses: settle the attempt, which is in its
-    /// lane, as [`Ending::Refused`] with the verdict of the refusal.
-    pub fn launch<L: Listener, S: Fn() -> u64>(
-        &mut self,
-        now: Instant,
-        around: &Surroundings<'_, L, S>,
-    ) -> Option<Result<Attempt, Limited>> {
-        let attempt = self.upcoming(now);
-        if self.left(now).is_zero() {
-            if self.is_hedge() {
-                self.hold_back(now, around);
-            } else {
-                self.miss_deadline(attempt.number(), now, around);
-            }
-            return None;
-        }
-        let claimed = if self.is_hedge() {
-            Ok(())
-        } else {
-            self.claim(self.lane(), now, around)
-        };
-        // The retry happens: its token is spent for good. Where a limit refuses,
-        // it is kept for the next attempt, which is not charged anew.
-        if claimed.is_ok()
-            && let Some(charge) = self.charge.take()
-        {
-            charge.spend();
-        }
-        self.limited_by = claimed.err().map(|refusal| refusal.limit());
-        if self.is_hedge() {
-            self.count_hedge(now, around);
-        }
-        // A copy is no scout: it is there because something is slow.
-        let may_scout = claimed.is_ok() && !self.is_hedge();
-        let (own, bound, scout) = self.own_bound(may_scout, now, around);
-        let give_up = own.min(self.due);
-        let lane = self.lane();
-        if let Some(leg) = self.legs.as_mut().get_mut(lane) {
-            leg.number = attempt.number();
-            leg.started = now;
-            leg.give_up = give_up;
-            leg.role = self.role;
-            leg.scout = scout;
-            // When both end at once, the deadline is over.
-            leg.cut_by = if self.due <= own && self.due < Instant::MAX {
-                Bound::Deadline
-            } else {
-                bound
-            };
-        }
-        self.flying = self.flying.saturating_add(1);
-        self.phase = Phase::Flying;
-        self.arm(now, around);
-        Some(claimed.map(|()| attempt.cut(give_up, now)))
-    }
-
-    /// The attempt's own end: the attempt timeout, or the measured ceiling where
-    /// that is sooner. A scout sees what comes after the ceiling.
-    fn own_bound<L: Listener, S>(
-        &self,
-        may_scout: bool,
-        now: Instant,
-        around: &Surroundings<'_, L, S>,
-    ) -> (Instant, Bound, Option<Scout>) {
-        let constant = self.policy().attempt_end_from(now);
-        if self.is_once {
-            return (constant, Bound::Timeout, None);
-        }
-        let Some(ceiling) = self.live.attempt_ceiling(now) else {
-            return (constant, Bound::Timeout, None);
-        };
-        if now.saturating_add(ceiling) >= constant {
-            return (constant, Bound::Timeout, None);
-        }
-        if around.listener.is_listening() && self.live.estimates().is_new_ceiling(ceiling) {
-            let kind = EventKind::AttemptCeilingAdapted;
-            self.tell(kind, self.next_number(), now, around, |event| {
-                event.with_delay(ceiling)
-            });
-        }
-        let scout = if may_scout {
-            self.live.estimates().send_scout()
-        } else {
-            None
-        };
-        let measured = match scout {
-            Some(scout) => now.saturating_add(scout.bound(ceiling)),
-            None => now.saturating_add(ceiling),
-        };
-        if measured >= constant {
-            (constant, Bound::Timeout, scout)
-        } else {
-            (measured, Bound::Ceiling, scout)
-        }
-    }
-
     /// Returns the lane of the attempt that is to start, or started last.
     #[must_use]
     pub fn lane(&self) -> usize {
         self.lane.into()
     }
 
-    fn is_hedge(&self) -> bool {
+    pub(super) fn is_hedge(&self) -> bool {
         self.role == Role::Hedge
     }
 
@@ -477,64 +364,6 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     #[must_use]
     pub const fn wake(&self) -> Instant {
         self.wake
-    }
-
-    /// Ends the call because the hook before an attempt failed.
-    ///
-    /// Nothing is recorded and no event is told; what the call holds goes back.
-    pub fn abort(&mut self) {
-        self.ending = Ending::Error;
-        self.finish(Reason::Setup);
-    }
-
-    /// Tells whether the call has ended well.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        self.phase == Phase::Over(Reason::Succeeded)
-    }
-
-    /// Returns how the call ended; means something once it has.
-    #[must_use]
-    pub fn report(&self, now: Instant) -> Report {
-        let reason = match self.phase {
-            Phase::Over(reason) | Phase::Refusing(reason) => reason,
-            _ => Reason::Succeeded,
-        };
-        Report {
-            reason,
-            attempts: self.number,
-            elapsed: now.saturating_since(self.started),
-            verdict: self.verdict(),
-            ending: self.ending,
-            deadline: (self.due != Instant::MAX).then(|| self.due.saturating_since(self.started)),
-            cut_after: match self.legs.as_ref().get(self.lane()) {
-                Some(leg) if self.ending == Ending::Cut && reason == Reason::AttemptsExhausted => {
-                    Some(leg.bound())
-                }
-                _ => None,
-            },
-            hint: match reason {
-                Reason::DependencyUnavailable => self
-                    .live
-                    .breaker()
-                    .and_then(|breaker| breaker.retry_after(now)),
-                Reason::BudgetExhausted => self.live.budget().and_then(|budget| {
-                    if self.is_sheddable() {
-                        budget.retry_after_sheddable(now)
-                    } else {
-                        budget.retry_after(now)
-                    }
-                }),
-                Reason::Succeeded | Reason::Permanent | Reason::Setup => None,
-                _ if self.has_waited => None,
-                // What the dependency asked for and this call did not wait for.
-                _ => self.verdict().pushback(),
-            },
-            refused_in: self.refused_in,
-            limited_by: self.refusing_limit(),
-            has_sent: self.has_sent,
-            policy: self.policy().name(),
-        }
     }
 
     /// Returns the call with an empty journal of another kind.
@@ -575,11 +404,6 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         &self.journal
     }
 
-    /// The limit that refused the attempt which ended last.
-    pub(super) fn refusing_limit(&self) -> Option<Limit> {
-        self.limited_by.filter(|_| self.ending == Ending::Refused)
-    }
-
     pub(super) fn left(&self, now: Instant) -> Duration {
         if self.due == Instant::MAX {
             Duration::MAX
@@ -607,37 +431,6 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     fn overdue(&self, now: Instant) -> Option<usize> {
         let mut legs = self.legs.as_ref().iter();
         legs.position(|leg| leg.is_flying() && leg.give_up <= now)
-    }
-
-    /// Ends the call; what it holds goes back.
-    pub(super) fn finish(&mut self, reason: Reason) {
-        self.has_sent |= self.flying > 0;
-        for leg in self.legs.as_mut() {
-            if reason != Reason::Succeeded || leg.role != Role::Stream {
-                leg.clear();
-            }
-        }
-        self.flying = 0;
-        self.charge = None;
-        self.phase = Phase::Over(reason);
-    }
-
-    pub(super) fn refuse(&mut self, reason: Reason, now: Instant, pause: Duration) {
-        self.finish(reason);
-        self.wake = now.saturating_add(pause);
-        self.phase = Phase::Refusing(reason);
-    }
-
-    pub(super) fn miss_deadline<L: Listener, S>(
-        &mut self,
-        number: u32,
-        now: Instant,
-        around: &Surroundings<'_, L, S>,
-    ) {
-        self.finish(Reason::DeadlineExceeded);
-        self.tell(EventKind::DeadlineExceeded, number, now, around, |event| {
-            event.with_reason(Reason::DeadlineExceeded)
-        });
     }
 }
 

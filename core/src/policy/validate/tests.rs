@@ -8,6 +8,7 @@ use crate::policy::breaker::Breaker;
 use crate::policy::ceiling::AttemptCeiling;
 use crate::policy::concurrency::Concurrency;
 use crate::policy::measured_base::MeasuredBase;
+use crate::policy::problems::PolicyError;
 use crate::policy::rate::Rate;
 use crate::policy::saturation::Saturation;
 use crate::policy::throttle::Throttle;
