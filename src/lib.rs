@@ -9,10 +9,10 @@ pub use steadfast_core::{
     Conclude, Concurrency, ConcurrencyLimit, ConcurrencyStanding, Criticality, Draining, Ending,
     Event, EventKind, Explanation, Flow, Hedge, Hedged, Instant, Jitter, Journal, Kind, Lanes,
     Lent, Limit, Limited, Listener, Local, LogEntry, Meaning, Measured, MeasuredBase, Memory,
-    NoListener, NoRules, Nowhere, Outcome, Parts, Permit, Policy, PolicyError, Problem, Problems,
-    ProblemsIter, Profile, QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason, Recovery,
-    Refusal, RelativeTrip, Report, Reservation, Restarts, Retry, RetryBudget, Rules, Saturation,
-    Server, Shared, Single, Slot, SlowTrip, Stall, Standing, StreamError, Throttle,
+    NoListener, NoRules, Nowhere, Occupancy, Outcome, Parts, Permit, Policy, PolicyError, Problem,
+    Problems, ProblemsIter, Profile, QueueReading, Rate, RateLimit, RateStanding, Ratio, Reason,
+    Recovery, Refusal, RelativeTrip, Report, Reservation, Restarts, Retry, RetryBudget, Rules,
+    Saturation, Server, Shared, Single, Slot, SlowTrip, Stall, Standing, StreamError, Throttle,
     ThrottleStanding, Ticket, Token, Transition, Unmeasured, Verdict, Warning, WinRate, Word,
     random, wire,
 };
@@ -27,7 +27,13 @@ pub use steadfast_runtime::ambient;
 pub use steadfast_runtime::{Place, Queue};
 
 #[cfg(feature = "scope")]
-pub use steadfast_runtime::{Alike, Keyed, Listed, Scope};
+pub use steadfast_runtime::{Alike, Keyed, Scope};
+
+#[cfg(feature = "fixed-scope")]
+pub use steadfast_runtime::{FixedKeyed, FixedScope};
+
+#[cfg(any(feature = "scope", feature = "fixed-scope"))]
+pub use steadfast_runtime::Listed;
 
 /// Guards on tokio's timer.
 #[cfg(feature = "tokio")]
@@ -67,6 +73,18 @@ pub mod smol {
 #[cfg(feature = "embassy")]
 pub mod embassy {
     pub use steadfast_embassy::{Embassy, Guard, HedgedGuard, drain, is_draining, seed};
+
+    /// A guard a key on embassy's timer, for `N` keys, with a chip's windows.
+    #[cfg(feature = "fixed-scope")]
+    pub type FixedScope<
+        K,
+        const N: usize,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        M = crate::Shared<crate::Chip>,
+        H = crate::Single,
+    > = crate::FixedScope<K, Embassy, N, C, R, L, M, H>;
 }
 
 /// Guards on a timer of their own thread, under any executor.

@@ -96,6 +96,7 @@ pub use state::dependency::Dependency;
 pub use state::draining::Draining;
 pub use state::estimates::Estimates;
 pub use state::hedging::Hedging;
+pub use state::occupancy::Occupancy;
 pub use state::part::Parts;
 pub use state::queue_delay::{QueueDelay, QueueProbe, QueueReading};
 pub use state::rate_limit::{RateLimit, Reservation};

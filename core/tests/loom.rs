@@ -22,6 +22,8 @@ mod latencies;
 mod limits;
 #[path = "loom/memory.rs"]
 mod memory;
+#[path = "loom/occupancy.rs"]
+mod occupancy;
 #[path = "loom/queue_delay.rs"]
 mod queue_delay;
 #[path = "loom/ramp.rs"]

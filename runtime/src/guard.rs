@@ -256,6 +256,24 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     }
 }
 
+#[cfg(any(feature = "scope", feature = "fixed-scope"))]
+impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
+    /// Tells whether its own breaker or budget refuses now, and time will change that.
+    ///
+    /// What only a success could change is not waited for: nobody may ever call. What
+    /// is shared with other guards stays when this one goes.
+    pub(crate) fn is_refusing(&self, now: Instant) -> bool {
+        let breaker = self.breaker().filter(|_| !self.live.is_breaker_shared());
+        let budget = self.budget().filter(|_| !self.live.is_budget_shared());
+        breaker.is_some_and(|breaker| {
+            let state = breaker.state(now);
+            matches!(state, BreakerState::Open | BreakerState::Isolated)
+        }) || budget
+            .and_then(|budget| budget.retry_after(now))
+            .is_some_and(|wait| !wait.is_zero())
+    }
+}
+
 impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// Calls an operation within the policy's bounds.
     ///

@@ -22,9 +22,13 @@ mod call;
 mod conduct;
 mod drift;
 mod fallback;
+#[cfg(feature = "fixed-scope")]
+mod fixed_scope;
 mod guard;
 mod lanes;
 mod lending;
+#[cfg(any(feature = "scope", feature = "fixed-scope"))]
+mod listed;
 mod plan;
 mod prepared;
 #[cfg(feature = "std")]
@@ -47,8 +51,12 @@ mod watch;
 pub use call::Call;
 pub use drift::{Drift, DriftProbe};
 pub use fallback::{Answer, OrElse};
+#[cfg(feature = "fixed-scope")]
+pub use fixed_scope::{FixedKeyed, FixedScope};
 pub use guard::{Guard, HedgedGuard};
 pub use lanes::{Flights, One, OneAtATime, Places, Three, Two};
+#[cfg(any(feature = "scope", feature = "fixed-scope"))]
+pub use listed::Listed;
 pub use plan::Plan;
 pub use prepared::Prepared;
 #[cfg(feature = "std")]
@@ -56,7 +64,7 @@ pub use process::{PROCESS, drain, is_draining};
 #[cfg(feature = "queue")]
 pub use queue::{Place, Queue};
 #[cfg(feature = "scope")]
-pub use scope::{Alike, Keyed, Listed, Scope};
+pub use scope::{Alike, Keyed, Scope};
 #[cfg(feature = "std-timer")]
 pub use std_timer::{StdSleep, StdTimer};
 pub use stream::Streaming;

@@ -3,7 +3,6 @@
 mod entry;
 mod hashed;
 mod keyed;
-mod listing;
 mod make;
 mod ring;
 
@@ -27,10 +26,10 @@ use self::entry::Entry;
 use self::hashed::{Asked, Hashed, Known};
 use self::keyed::Crowd;
 pub use self::keyed::Keyed;
-pub use self::listing::Listed;
 use self::ring::{Ring, Room};
 use crate::guard::Guard;
 use crate::lanes::Flights;
+use crate::listed::Listed;
 use crate::plan::Plan;
 use crate::timer::Timer;
 

@@ -22,6 +22,7 @@ mod draining;
 mod drivers;
 mod events;
 mod fallback;
+mod fixed_scope;
 mod fleet;
 mod hedging;
 mod hooks;

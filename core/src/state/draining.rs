@@ -84,7 +84,7 @@ impl<M: Memory> Draining<M> {
     }
 
     /// Takes it back, for the next test.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         self.begun.store(0);
         self.end.store(0);
     }

@@ -7,6 +7,7 @@ pub(crate) mod dependency;
 pub(crate) mod draining;
 pub(crate) mod estimates;
 pub(crate) mod hedging;
+pub(crate) mod occupancy;
 pub(crate) mod part;
 pub(crate) mod queue_delay;
 pub(crate) mod rate_limit;

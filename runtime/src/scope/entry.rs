@@ -2,9 +2,8 @@
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
 
-use steadfast_core::{BreakerState, Instant, Lanes, Memory};
+use steadfast_core::{Instant, Lanes, Memory};
 
 use super::hashed::Hashed;
 use super::ring::Lodger;
@@ -51,25 +50,6 @@ where
     }
 
     fn is_held(&self, now: Instant) -> bool {
-        self.handles() > 0 || is_refused(&self.guard, now)
+        self.handles() > 0 || self.guard.is_refusing(now)
     }
-}
-
-/// Tells whether a call would be refused now, and time will change that.
-///
-/// What only a success could change is not waited for: nobody may ever call.
-fn is_refused<T, C, R, L, M, H>(guard: &Guard<T, C, R, L, M, H>, now: Instant) -> bool
-where
-    M: Memory,
-    H: Lanes,
-{
-    let is_closed = guard.breaker().is_some_and(|breaker| {
-        let state = breaker.state(now);
-        matches!(state, BreakerState::Open | BreakerState::Isolated)
-    });
-    is_closed
-        || guard.budget().is_some_and(|budget| {
-            let wait = budget.retry_after(now);
-            wait.is_some_and(|wait| wait > Duration::ZERO)
-        })
 }

@@ -4,7 +4,7 @@ use steadfast_core::{BreakerState, Instant, Lanes, Memory, Ratio};
 
 use crate::guard::Guard;
 
-/// How one key of a scope stands: what [`Scope::list`](crate::Scope::list) gives.
+/// How one key of a scope stands: what its `list` gives.
 ///
 /// ```
 /// use steadfast_core::{Breaker, BreakerState, Policy};
@@ -34,7 +34,7 @@ pub struct Listed<K> {
 }
 
 impl<K> Listed<K> {
-    pub(super) fn of<T, C, R, L, M: Memory, H: Lanes>(
+    pub(crate) fn of<T, C, R, L, M: Memory, H: Lanes>(
         key: Option<K>,
         guard: &Guard<T, C, R, L, M, H>,
         in_use: usize,
