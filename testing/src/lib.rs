@@ -29,6 +29,8 @@ mod alive;
 mod due;
 mod fault;
 mod instant;
+#[cfg(test)]
+mod no_time;
 mod recorder;
 mod script;
 mod scripted;

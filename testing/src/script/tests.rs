@@ -2,36 +2,16 @@ use std::pin::pin;
 use std::task::Waker;
 use std::thread;
 
-use steadfast_core::{Clock, Meaning, Verdict};
+use steadfast_core::{Meaning, Verdict};
 
 use super::*;
 use crate::World;
+use crate::no_time::NoTime;
 
 type Numbers = Script<u32>;
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
-}
-
-/// A timer whose script threads can share; its sleeps are never polled.
-struct NoTime;
-
-impl Clock for NoTime {
-    fn now(&self) -> Instant {
-        Instant::ZERO
-    }
-}
-
-impl Timer for NoTime {
-    type Sleep = std::future::Pending<()>;
-
-    fn sleep_until(&self, _: Instant) -> Self::Sleep {
-        std::future::pending()
-    }
-
-    fn seed(&self) -> u64 {
-        0
-    }
 }
 
 // test-01.4

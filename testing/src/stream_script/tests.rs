@@ -1,8 +1,11 @@
 use std::pin::{Pin, pin};
+use std::task::Waker;
+use std::thread;
 
 use futures_lite::StreamExt;
 
 use super::*;
+use crate::no_time::NoTime;
 use crate::world::World;
 
 const FAILED: Scripted = Scripted::Failed(Fault::Transient);
@@ -86,7 +89,7 @@ fn a_source_lives_until_it_is_dropped() {
     assert_eq!((script.alive(), script.peak_alive()), (2, 2));
     world.block_on(async {
         assert_eq!(hanging.next().await, Some(Ok(1)));
-        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..2 {
             assert!(Pin::new(&mut hanging).poll_next(&mut cx).is_pending());
         }
@@ -98,4 +101,29 @@ fn a_source_lives_until_it_is_dropped() {
         panic!("{past:?}");
     };
     assert_eq!(*trailing_delay, Some(secs(1)));
+}
+
+// test-01.13
+#[test]
+fn threads_share_every_source_once() {
+    let sources = StreamScript::<u32, Fault, _>::on(NoTime);
+    let script = (0..100).fold(sources, |script, item| script.yields([item]));
+    let serve = || {
+        let mut cx = Context::from_waker(Waker::noop());
+        let polls = (0..50).map(|_| pin!(script.open()).poll_next(&mut cx));
+        let items = polls.map(|poll| match poll {
+            Poll::Ready(Some(Ok(item))) => item,
+            other => unreachable!("{other:?}"),
+        });
+        items.collect::<Vec<_>>()
+    };
+    let mut served = thread::scope(|scope| {
+        let other = scope.spawn(serve);
+        let mut served = serve();
+        served.extend(other.join().expect("it serves"));
+        served
+    });
+    served.sort_unstable();
+    assert_eq!(served, (0..100).collect::<Vec<_>>());
+    assert_eq!((script.alive(), script.pulled()), (0, 100));
 }
