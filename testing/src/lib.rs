@@ -1,8 +1,8 @@
 //! Instruments for tests that do not sleep.
 //!
 //! Three of them: a [`World`] whose time moves only when nothing else can, a
-//! [`Script`] or [`StreamScript`] for what the dependency does, a [`Recorder`] for what the policy
-//! decided. Script and guard share the world's timer; with two clocks the
+//! [`Script`], [`StreamScript`] or [`StreamLog`] for what the dependency does, a
+//! [`Recorder`] for what the policy decided. Script and guard share the world's timer; with two clocks the
 //! scripted delays would pass in real time. [`Fault`] is an error of every
 //! meaning, [`INSTANT`] a policy that never waits.
 //!
@@ -35,6 +35,7 @@ mod recorder;
 mod script;
 mod scripted;
 mod state;
+mod stream_log;
 mod stream_script;
 mod stuck;
 mod task;
@@ -47,6 +48,7 @@ pub use instant::INSTANT;
 pub use recorder::Recorder;
 pub use script::{Script, Step};
 pub use scripted::Scripted;
+pub use stream_log::{LogSource, StreamLog};
 pub use stream_script::{Beat, Source, StreamScript};
 pub use stuck::{Stuck, Waiting};
 pub use task::Task;
