@@ -205,6 +205,10 @@ where
                 Turn::Finish(Reason::Succeeded) => {
                     this.alarm.as_mut().clear();
                     this.flow.begin(*now);
+                    if this.source.is_none() {
+                        // It was empty: nothing goes on.
+                        this.conduct.machine.release();
+                    }
                     *this.stage = Stage::Flowing;
                     return Poll::Ready(Ok(()));
                 }
@@ -246,9 +250,7 @@ where
                     if *now < due {
                         return Poll::Ready(Flowed::Again);
                     }
-                    if now.saturating_since(due) >= gap {
-                        // Nobody waited: whoever did went away for longer than that.
-                        this.flow.go_on();
+                    if now.saturating_since(due) >= gap && this.flow.forgive(*now) {
                         return Poll::Ready(Flowed::Again);
                     }
                     return Poll::Ready(Flowed::Stalled(gap));

@@ -211,7 +211,8 @@ fn a_pull_that_nobody_waits_for_is_no_stall() {
 #[test]
 fn gaps_may_be_unbounded() {
     for policy in [
-        STREAM.with_bounded_gaps(false),
+        STREAM.without_gap(),
+        STREAM.with_gap(Duration::MAX),
         INSTANT.without_attempt_timeout(),
     ] {
         let stage = Stage::new(policy);

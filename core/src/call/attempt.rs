@@ -31,6 +31,8 @@ pub struct Attempt {
     previous: Code,
     criticality: Option<Criticality>,
     is_retried: bool,
+    /// What it gives goes on after it.
+    is_lasting: bool,
 }
 
 /// The word for "no bound".
@@ -53,6 +55,7 @@ impl Attempt {
             previous,
             criticality: None,
             is_retried: false,
+            is_lasting: false,
         }
     }
 
@@ -119,6 +122,14 @@ impl Attempt {
         Self { is_retried, ..self }
     }
 
+    /// The attempt of a stream.
+    pub(super) const fn lasting(self) -> Self {
+        Self {
+            is_lasting: true,
+            ..self
+        }
+    }
+
     pub(super) const fn of_call(self, criticality: Option<Criticality>, is_retried: bool) -> Self {
         Self {
             criticality,
@@ -182,7 +193,7 @@ impl Attempt {
 
     /// Returns what to tell those who do a part of the attempt.
     ///
-    /// Its own end, the criticality of the call, and that it is made again when it
+    /// Its own end, unless it opens a stream, which goes on; the criticality of the call, and that it is made again when it
     /// fails, if the call may be retried. What the call does not know is not said, so
     /// that what it is made for still holds.
     ///
@@ -199,7 +210,9 @@ impl Attempt {
     #[must_use]
     pub const fn ambient(&self) -> Ambient {
         let mut facts = Ambient::NONE;
-        if let Some(at) = self.until() {
+        if let Some(at) = self.until()
+            && !self.is_lasting
+        {
             facts = facts.with_deadline(at);
         }
         if let Some(criticality) = self.criticality {

@@ -1,7 +1,7 @@
 //! Starting an attempt: what it is told, what it needs, and what cuts it.
 
 use super::attempt::Attempt;
-use super::leg::Bound;
+use super::leg::{Bound, Role};
 use super::log::Journal;
 use super::machine::{Machine, Phase, Surroundings};
 use crate::event::EventKind;
@@ -16,9 +16,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
-        Attempt::after(self.next_number(), (self.pushback, self.code))
+        let attempt = Attempt::after(self.next_number(), (self.pushback, self.code))
             .of_call(self.criticality, self.attempts > 1)
-            .ending(self.due, now)
+            .ending(self.due, now);
+        match self.role {
+            Role::Stream => attempt.lasting(),
+            Role::First | Role::Hedge => attempt,
+        }
     }
 
     /// Starts the attempt's bound, and returns what the operation is told.
@@ -34,7 +38,11 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         now: Instant,
         around: &Surroundings<'_, L, S>,
     ) -> Option<Result<Attempt, Limited>> {
-        let attempt = self.upcoming(now);
+        let mut attempt = self.upcoming(now);
+        if self.is_draining(around) {
+            // Nothing is made again any more.
+            attempt = attempt.with_retried(false);
+        }
         if self.left(now).is_zero() {
             if self.is_hedge() {
                 self.hold_back(now, around);

@@ -8,6 +8,7 @@ use super::log::{Ending, Journal};
 use super::machine::{Machine, Phase, Surroundings};
 use crate::event::EventKind;
 use crate::listener::Listener;
+use crate::math::ratio::Ratio;
 use crate::memory::Memory;
 use crate::reason::Reason;
 use crate::time::Instant;
@@ -33,16 +34,14 @@ pub struct Flow {
     since: Instant,
     /// Since when a pull waits.
     quiet: Option<Instant>,
+    /// From when on its gap counts, if it was forgiven once.
+    forgiven: Option<Instant>,
     restarts: u32,
     /// After the first since the stream was opened.
     items: u32,
     /// The call's own deadline, before it began.
     bound: Duration,
 }
-
-/// How many items of a stream pay into the budget: as many successes as fill that
-/// of [`Policy::DEFAULT`](crate::Policy::DEFAULT).
-const PAYING: u32 = 300;
 
 impl Flow {
     /// Makes the flow of a call that has not begun.
@@ -51,6 +50,7 @@ impl Flow {
         Self {
             since: Instant::ZERO,
             quiet: None,
+            forgiven: None,
             restarts: 0,
             items: 0,
             bound: machine.due.saturating_since(Instant::ZERO),
@@ -60,7 +60,7 @@ impl Flow {
     /// Notes that the stream has given its first item since it was opened.
     pub const fn begin(&mut self, now: Instant) {
         self.since = now;
-        self.quiet = None;
+        self.go_on();
         self.items = 0;
     }
 
@@ -74,11 +74,24 @@ impl Flow {
     /// Notes that the wait is over, without an item.
     pub const fn go_on(&mut self) {
         self.quiet = None;
+        self.forgiven = None;
+    }
+
+    /// Counts the gap anew from now on; false if that was done before in this wait.
+    ///
+    /// For a wait that nobody kept: whoever began it went away for a while. A busy
+    /// executor looks the same, so it holds once.
+    pub const fn forgive(&mut self, now: Instant) -> bool {
+        if self.forgiven.is_some() {
+            return false;
+        }
+        self.forgiven = Some(now);
+        true
     }
 
     /// Notes that a further item has come.
     pub const fn deliver(&mut self) {
-        self.quiet = None;
+        self.go_on();
         self.items = self.items.saturating_add(1);
     }
 
@@ -91,9 +104,9 @@ impl Flow {
     /// Returns when a wait has lasted for a gap; never if nothing waits.
     #[must_use]
     pub const fn due(&self, gap: Duration) -> Instant {
-        match self.quiet {
-            Some(since) => since.saturating_add(gap),
-            None => Instant::MAX,
+        match (self.forgiven, self.quiet) {
+            (Some(since), _) | (None, Some(since)) => since.saturating_add(gap),
+            (None, None) => Instant::MAX,
         }
     }
 
@@ -144,8 +157,8 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
     /// in the place of the attempts. Once the stream was healthy, restarts, waits
     /// and deadline begin anew.
     ///
-    /// First its items pay into the retry budget as calls that succeed do: a
-    /// restart is to cost little beside what the stream has carried.
+    /// Its items pay for it as calls that succeed do, up to the one token that it
+    /// takes: a stream that has carried something needs nobody else's.
     pub fn resume<L: Listener, S: Fn() -> u64>(
         &mut self,
         flow: &mut Flow,
@@ -161,19 +174,12 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         }
         self.ending = ending;
         self.set_verdict(verdict.on_error());
-        if let Some(budget) = self.live.budget()
-            && !self.is_spared
-        {
-            for _ in 0..flow.items.min(PAYING) {
-                budget.deposit(now);
-            }
-        }
         if self.policy().restarts().is_healthy(flow.ran(now)) {
             flow.restarts = 0;
             self.bound_by(flow.bound, now);
             self.follow_deadline(around);
         }
-        match self.wait_before_resuming(flow.restarts, now, around, rule) {
+        match self.wait_before_resuming(flow, now, around, rule) {
             Ok(delay) => {
                 flow.restarts = flow.restarts.saturating_add(1);
                 self.number = 0;
@@ -202,14 +208,27 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         }
     }
 
+    /// Deposits what items earn, at most a whole token.
+    fn pay(&self, items: u32, now: Instant) {
+        let Some(budget) = self.live.budget() else {
+            return;
+        };
+        let fraction = budget.law().fraction().as_ppm();
+        let whole = Ratio::ONE.as_ppm().div_ceil(fraction.max(1));
+        for _ in 0..items.min(whole) {
+            budget.deposit(now);
+        }
+    }
+
     /// How long to wait before the stream is opened again, or why it is not.
     fn wait_before_resuming<L: Listener, S: Fn() -> u64>(
         &mut self,
-        restarts: u32,
+        flow: &Flow,
         now: Instant,
         around: &Surroundings<'_, L, S>,
         rule: impl FnOnce(&Retry<'_>) -> Duration,
     ) -> Result<Duration, Reason> {
+        let restarts = flow.restarts;
         if !matches!(self.verdict().kind(), Kind::Transient | Kind::Throttled) {
             return Err(Reason::Permanent);
         }
@@ -229,6 +248,7 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         let backoff = self.backoff(next, now, around);
         let delay = backoff.delay(next, self.verdict(), draw);
         let delay = delay.ok_or(Reason::Throttled)?;
+        self.pay(flow.items, now);
         if !self.fund(now, around) {
             return Err(Reason::BudgetExhausted);
         }

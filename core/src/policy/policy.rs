@@ -36,10 +36,6 @@ use crate::time::nanos;
 /// Two are equal when they do the same, whether a bound was chosen or is the
 /// usual one.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting of its own"
-)]
 pub struct Policy {
     pub(super) name: Option<&'static str>,
     pub(super) attempts: u32,
@@ -58,7 +54,7 @@ pub struct Policy {
     pub(super) saturation: Option<Saturation>,
     pub(super) adaptive: bool,
     pub(super) restarts: Restarts,
-    pub(super) bounds_gaps: bool,
+    pub(super) gap: Gap,
     pub(super) ambient_deadline: bool,
     pub(super) ambient_criticality: bool,
 }
@@ -82,7 +78,7 @@ impl Policy {
         saturation: None,
         adaptive: false,
         restarts: Restarts::NONE,
-        bounds_gaps: true,
+        gap: Gap::Usual,
         ambient_deadline: false,
         ambient_criticality: false,
     };
@@ -111,7 +107,7 @@ impl Policy {
         saturation: None,
         adaptive: true,
         restarts: Restarts::DEFAULT,
-        bounds_gaps: true,
+        gap: Gap::Usual,
         ambient_deadline: false,
         ambient_criticality: false,
     };
@@ -359,14 +355,23 @@ impl Policy {
         Self { restarts, ..self }
     }
 
-    /// Returns the policy with the gap between two items of a stream bounded by
-    /// the attempt timeout, or by nothing.
+    /// Returns the policy with another bound for the gap between two items of a stream.
     ///
-    /// Bounded unless said otherwise. Only waiting for an item counts.
+    /// The attempt timeout unless said otherwise, which also bounds the first item.
+    /// Only waiting for an item counts. [`Duration::MAX`] means no bound.
     #[must_use]
-    pub const fn with_bounded_gaps(self, bounded: bool) -> Self {
+    pub const fn with_gap(self, gap: Duration) -> Self {
         Self {
-            bounds_gaps: bounded,
+            gap: Gap::Chosen(nanos(gap)),
+            ..self
+        }
+    }
+
+    /// Returns the policy with no bound for the gap between two items of a stream.
+    #[must_use]
+    pub const fn without_gap(self) -> Self {
+        Self {
+            gap: Gap::Chosen(NEVER),
             ..self
         }
     }
@@ -423,6 +428,14 @@ pub(super) enum Ceiling {
     Usual,
     Off,
     Chosen(AttemptCeiling),
+}
+
+/// The bound of the gap between two items of a stream, as it was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Gap {
+    /// The attempt timeout.
+    Usual,
+    Chosen(u64),
 }
 
 /// Long enough for a p95 from one call in fifteen seconds, short enough to follow

@@ -73,6 +73,8 @@ problems! {
     MeasuredConstant = "the backoff is constant, and its first wait is to be measured: take `Backoff::exponential` or `with_factor`, or no measured base",
     /// A scope has room for no key.
     NoKeys = "the scope has room for 0 keys, so all would share one guard: give it more than are in use at once",
+    /// The gap between two items of a stream is zero.
+    ZeroGap = "the gap between two items of a stream is zero, so each would stall: give it time, or none with `without_gap`",
     /// A stream counts as healthy at once.
     ZeroHealthyStretch = "a stream is healthy after no time at all, so one that breaks at once would be resumed for ever: give it some seconds",
     /// The hedge's quantile is not within 50 % and below 100 %.

@@ -8,7 +8,7 @@ use super::budget::Budget;
 use super::ceiling::AttemptCeiling;
 use super::concurrency::Concurrency;
 use super::hedge::Hedge;
-use super::policy::{Ceiling, NEVER, Policy};
+use super::policy::{Ceiling, Gap, NEVER, Policy};
 use super::rate::Rate;
 use super::restarts::Restarts;
 use super::saturation::Saturation;
@@ -162,14 +162,13 @@ impl Policy {
         self.attempts > 1 || self.restarts.limit() > 0
     }
 
-    /// Returns the bound of the gap between two items of a stream: the attempt
-    /// timeout, unless gaps are not bounded; `None` is no bound.
+    /// Returns the bound of the gap between two items of a stream: the attempt timeout
+    /// unless said otherwise; `None` is no bound.
     #[must_use]
     pub const fn gap(&self) -> Option<Duration> {
-        if self.bounds_gaps {
-            self.attempt_timeout()
-        } else {
-            None
+        match self.gap {
+            Gap::Usual => self.attempt_timeout(),
+            Gap::Chosen(gap) => bound(gap),
         }
     }
 
@@ -210,7 +209,7 @@ impl PartialEq for Policy {
             saturation,
             adaptive,
             restarts,
-            bounds_gaps,
+            gap: _,
             ambient_deadline,
             ambient_criticality,
         } = *self;
@@ -230,7 +229,7 @@ impl PartialEq for Policy {
             && saturation == other.saturation
             && adaptive == other.adaptive
             && restarts == other.restarts
-            && bounds_gaps == other.bounds_gaps
+            && self.gap() == other.gap()
             && ambient_deadline == other.ambient_deadline
             && ambient_criticality == other.ambient_criticality
     }

@@ -46,6 +46,11 @@ impl Policy {
             .and(self.validate_hedge())
             .and(self.validate_limits())
             .with(
+                Problem::ZeroGap,
+                matches!(self.gap(), Some(gap) if gap.is_zero())
+                    && !matches!(self.attempt_timeout(), Some(timeout) if timeout.is_zero()),
+            )
+            .with(
                 Problem::ZeroHealthyStretch,
                 self.restarts().limit() > 0 && self.restarts().healthy_after().is_zero(),
             );

@@ -17,7 +17,7 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// first item, which is judged like a call's value; a source that ends without
     /// one is a success. What follows passes as it comes, errors included, and only
     /// the gaps are bounded: by the attempt timeout, unless the policy says
-    /// [otherwise](steadfast_core::Policy::with_bounded_gaps). Only waiting for an
+    /// [otherwise](steadfast_core::Policy::with_gap). Only waiting for an
     /// item counts, not what is done between two.
     ///
     /// A stream that broke after an item is not opened again, as its items would

@@ -185,8 +185,16 @@ fn items_pay_as_successes_do() {
     for _ in 0..u32::MAX / (1 << 20) {
         stream.flow.deliver();
     }
+    // What is left was there before: however many items, they pay for the restart only.
     assert!(stream.fail(500, Verdict::TRANSIENT).is_some());
-    assert_eq!(tokens(&live, at(500)), 4);
+    assert_eq!(tokens(&live, at(500)), 1);
+    // And nothing where there is none.
+    stream.open(600);
+    for _ in 0..300 {
+        stream.flow.deliver();
+    }
+    assert_eq!(stream.fail(700, Verdict::PERMANENT), None);
+    assert_eq!(tokens(&live, at(700)), 1);
 }
 
 #[test]
@@ -406,6 +414,21 @@ fn only_what_flows_breaks() {
     assert_eq!(stream.step(0), Order::Start);
     assert_eq!(stream.fail(0, Verdict::TRANSIENT), None);
     assert!(heard.0.borrow().is_empty());
+}
+
+#[test]
+fn a_wait_is_forgiven_once() {
+    let live = Dependency::<Local>::new(&POLICY);
+    let mut flow = Flow::of(&Machine::<Local>::new(&live));
+    flow.begin(at(0));
+    flow.wait(at(100));
+    assert!(flow.forgive(at(9_000)) && !flow.forgive(at(9_500)));
+    assert_eq!(flow.due(MS(4_000)), at(13_000));
+    // It was quiet since the first pull, for health.
+    assert_eq!(flow.ran(at(20_000)), MS(100));
+    flow.deliver();
+    flow.wait(at(10_000));
+    assert!(flow.forgive(at(90_000)));
 }
 
 // core-14.18
