@@ -341,7 +341,8 @@ impl fmt::Debug for Event {
 }
 
 /// `[policy] Kind #number Verdict error by the limit (duration) +delay`, what is
-/// absent left out.
+/// absent left out; where an event does not end a call, the reason stands instead of
+/// the limit.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.policy {
@@ -359,6 +360,12 @@ impl fmt::Display for Event {
         }
         if let Some(limit) = self.limit {
             write!(f, " by the {limit}")?;
+        }
+        if let Some(reason) = self.reason
+            && !self.is_terminal()
+            && self.limit.is_none()
+        {
+            write!(f, " for {reason}")?;
         }
         write!(f, " ({})", Millis(self.duration))?;
         match self.delay {

@@ -156,7 +156,11 @@ pub fn write(
     now: Instant,
     mut header: impl FnMut(&'static str, fmt::Arguments<'_>),
 ) {
-    if let Some(millis) = facts.left(now).and_then(Millis::of) {
+    // One that is over is the shortest there is: without a header there would be none.
+    let left = facts
+        .left(now)
+        .map(|left| left.max(Duration::from_millis(1)));
+    if let Some(millis) = left.and_then(Millis::of) {
         header(DEADLINE, format_args!("{millis}"));
     }
     if let Some(level) = facts.criticality() {

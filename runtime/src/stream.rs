@@ -107,7 +107,7 @@ where
         self.delivered
     }
 
-    /// Returns how often it was resumed since it was healthy last.
+    /// Returns how often it was resumed in a row, as of the last break.
     #[must_use]
     pub const fn restarts(&self) -> u32 {
         self.flow.restarts()
@@ -238,12 +238,12 @@ where
             (None, Some(source)) => match source.poll_next(cx) {
                 Poll::Ready(item) => item,
                 Poll::Pending => {
-                    let Some(gap) = this.conduct.machine.policy().gap() else {
-                        return Poll::Pending;
-                    };
                     if !this.flow.is_waiting() {
                         this.flow.wait(this.conduct.timer.now());
                     }
+                    let Some(gap) = this.conduct.machine.policy().gap() else {
+                        return Poll::Pending;
+                    };
                     let due = this.flow.due(gap);
                     ready!(this.alarm.as_mut().poll(this.conduct.timer, due, cx));
                     *now = this.conduct.timer.now();
@@ -297,6 +297,7 @@ where
                         .conduct
                         .resume(this.flow, ending, verdict, now, Some(&outcome))
                 {
+                    *this.last = Some(outcome);
                     *this.stage = Stage::Asking;
                     return ControlFlow::Continue(());
                 }

@@ -1,5 +1,6 @@
 //! Streams: the attempt lasts to the first item, the gaps are bounded.
 
+mod feeds;
 mod generated;
 mod resumed;
 mod starts;

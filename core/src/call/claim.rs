@@ -1,5 +1,6 @@
 //! What an attempt needs of this process's own limits.
 
+use super::leg::Role;
 use super::log::Journal;
 use super::machine::{Machine, Surroundings};
 use crate::event::{Event, EventKind};
@@ -28,6 +29,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
     }
 
+    /// Tells whether none of this call was sent or flies, nor of a stream since it was
+    /// opened again.
+    fn is_first_to_be_sent(&self) -> bool {
+        let is_opened_again = self.role == Role::Resumed && self.number == 0;
+        self.flying == 0 && (!self.has_sent || is_opened_again)
+    }
+
     /// The throttle comes last: it counts what would have been sent.
     #[inline(never)]
     fn claim_each<L: Listener, S: Fn() -> u64>(
@@ -37,9 +45,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) -> Result<(), Limited> {
         let live = self.live;
-        let slot = match live.concurrency() {
-            Some(limit) => Some(limit.acquire(now)?),
-            None => None,
+        let kept = self.legs.as_mut().get_mut(lane);
+        let slot = match (kept.and_then(|leg| leg.slot.take()), live.concurrency()) {
+            // A stream that is opened again still has its place.
+            (Some(slot), _) => Some(slot),
+            (None, Some(limit)) => Some(limit.acquire(now)?),
+            (None, None) => None,
         };
         let reservation = match live.rate() {
             Some(rate) => Some(rate.acquire(now)?),
@@ -47,7 +58,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         };
         let ticket = match live.throttle() {
             // Not when one of this call was sent or flies, be it to race that.
-            Some(throttle) if !self.has_sent && self.flying == 0 => {
+            Some(throttle) if self.is_first_to_be_sent() => {
                 Some(throttle.admit(now, self.criticality(), live.draw(&around.seed))?)
             }
             _ => None,

@@ -130,7 +130,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let Some(slot) = leg.slot.take() else {
             return;
         };
-        let adapted = if leg.role == Role::Stream && self.verdict().is_ok() {
+        let adapted = if leg.role.is_lasting() && self.verdict().is_ok() {
             let adapted = slot.sample(now, took);
             let lane = self.lane();
             if let Some(leg) = self.legs.as_mut().get_mut(lane) {
@@ -151,7 +151,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// dependency.
     fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
         let live = self.live;
-        if self.ending == Ending::Refused || self.verdict().is_self_imposed() || self.is_saturated {
+        if self.ending == Ending::Refused
+            || self.verdict().is_self_imposed()
+            || self.is_saturated
+            || leg.role == Role::Resumed
+        {
             return live.call_scout_back(leg.scout);
         }
         let is_cut = self.ending == Ending::Cut && leg.cut_by != Bound::Deadline;

@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::leg::Role;
 use super::log::{Ending, Journal};
 use super::machine::{Machine, Phase, Surroundings};
 use super::report::Report;
@@ -82,7 +81,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     pub(super) fn finish(&mut self, reason: Reason) {
         self.has_sent |= self.flying > 0;
         for leg in self.legs.as_mut() {
-            if reason != Reason::Succeeded || leg.role != Role::Stream {
+            if reason != Reason::Succeeded || !leg.role.is_lasting() {
                 leg.clear();
             }
         }

@@ -19,9 +19,10 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let attempt = Attempt::after(self.next_number(), (self.pushback, self.code))
             .of_call(self.criticality, self.attempts > 1)
             .ending(self.due, now);
-        match self.role {
-            Role::Stream => attempt.lasting(),
-            Role::First | Role::Hedge => attempt,
+        if self.role.is_lasting() {
+            attempt.lasting()
+        } else {
+            attempt
         }
     }
 
@@ -100,7 +101,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         around: &Surroundings<'_, L, S>,
     ) -> (Instant, Bound, Option<Scout>) {
         let constant = self.policy().attempt_end_from(now);
-        if self.is_once {
+        if self.is_once || self.role == Role::Resumed {
             return (constant, Bound::Timeout, None);
         }
         let Some(ceiling) = self.live.attempt_ceiling(now) else {

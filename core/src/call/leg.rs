@@ -35,6 +35,16 @@ pub(super) enum Role {
     Hedge,
     /// For a stream: what is accepted goes on, and keeps its place in flight.
     Stream,
+    /// For a stream that is opened again: its first item is the next one of a feed,
+    /// and says nothing of how long opening takes.
+    Resumed,
+}
+
+impl Role {
+    /// Tells whether what is accepted goes on.
+    pub(super) const fn is_lasting(self) -> bool {
+        matches!(self, Self::Stream | Self::Resumed)
+    }
 }
 
 /// What cuts an attempt.

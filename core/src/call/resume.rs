@@ -10,6 +10,7 @@ use crate::event::EventKind;
 use crate::listener::Listener;
 use crate::math::ratio::Ratio;
 use crate::memory::Memory;
+use crate::policy::timeline::REJECTION_PAUSE;
 use crate::reason::Reason;
 use crate::time::Instant;
 use crate::verdict::{Kind, Verdict};
@@ -32,8 +33,9 @@ use crate::verdict::{Kind, Verdict};
 pub struct Flow {
     /// Of the first item since the stream was opened.
     since: Instant,
-    /// Since when a pull waits.
-    quiet: Option<Instant>,
+    /// When an item was last known to have come: a pull began to wait then.
+    alive: Instant,
+    is_waiting: bool,
     /// From when on its gap counts, if it was forgiven once.
     forgiven: Option<Instant>,
     restarts: u32,
@@ -49,7 +51,8 @@ impl Flow {
     pub fn of<M: Memory, J>(machine: &Machine<'_, M, J>) -> Self {
         Self {
             since: Instant::ZERO,
-            quiet: None,
+            alive: Instant::ZERO,
+            is_waiting: false,
             forgiven: None,
             restarts: 0,
             items: 0,
@@ -60,20 +63,22 @@ impl Flow {
     /// Notes that the stream has given its first item since it was opened.
     pub const fn begin(&mut self, now: Instant) {
         self.since = now;
+        self.alive = now;
         self.go_on();
         self.items = 0;
     }
 
     /// Notes that an item is waited for, if none is yet.
     pub const fn wait(&mut self, now: Instant) {
-        if self.quiet.is_none() {
-            self.quiet = Some(now);
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.alive = now;
         }
     }
 
     /// Notes that the wait is over, without an item.
     pub const fn go_on(&mut self) {
-        self.quiet = None;
+        self.is_waiting = false;
         self.forgiven = None;
     }
 
@@ -98,27 +103,29 @@ impl Flow {
     /// Tells whether an item is waited for.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
-        self.quiet.is_some()
+        self.is_waiting
     }
 
     /// Returns when a wait has lasted for a gap; never if nothing waits.
     #[must_use]
     pub const fn due(&self, gap: Duration) -> Instant {
-        match (self.forgiven, self.quiet) {
-            (Some(since), _) | (None, Some(since)) => since.saturating_add(gap),
-            (None, None) => Instant::MAX,
+        match self.forgiven {
+            Some(since) => since.saturating_add(gap),
+            None if self.is_waiting => self.alive.saturating_add(gap),
+            None => Instant::MAX,
         }
     }
 
-    /// Returns how often it was resumed since it was healthy last.
+    /// Returns how often it was resumed in a row, as of the last break.
     #[must_use]
     pub const fn restarts(&self) -> u32 {
         self.restarts
     }
 
-    /// How long it gave items.
-    fn ran(&self, now: Instant) -> Duration {
-        self.quiet.unwrap_or(now).saturating_since(self.since)
+    /// How long it is known to have given items: neither silence nor what a consumer
+    /// does between two of them is health.
+    fn ran(&self) -> Duration {
+        self.alive.saturating_since(self.since)
     }
 }
 
@@ -150,8 +157,9 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         });
     }
 
-    /// Tells that a stream broke which had begun to flow; true when it is to be
-    /// opened again: ask [`Machine::step`].
+    /// Tells that a stream broke which had begun to flow; false when that is the end.
+    /// Otherwise ask [`Machine::step`]: it is opened again, or refused after a pause for
+    /// want of a token.
     ///
     /// The same questions as before a retry, in the same order, with the restarts
     /// in the place of the attempts. Once the stream was healthy, restarts, waits
@@ -168,20 +176,22 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         around: &Surroundings<'_, L, S>,
         rule: impl FnOnce(&Retry<'_>) -> Duration,
     ) -> bool {
-        self.release();
         if self.phase != Phase::Over(Reason::Succeeded) {
             return false;
         }
         self.ending = ending;
         self.set_verdict(verdict.on_error());
-        if self.policy().restarts().is_healthy(flow.ran(now)) {
+        if self.is_healthy(flow) {
             flow.restarts = 0;
+            self.started = now;
             self.bound_by(flow.bound, now);
             self.follow_deadline(around);
         }
         match self.wait_before_resuming(flow, now, around, rule) {
             Ok(delay) => {
                 flow.restarts = flow.restarts.saturating_add(1);
+                self.role = Role::Resumed;
+                self.journal = J::default();
                 self.number = 0;
                 self.limited_by = None;
                 self.refused_in = None;
@@ -199,13 +209,28 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
             }
             Err(reason) => {
                 self.charge = None;
+                self.release();
                 let kind = EventKind::StreamBroken;
                 self.tell(kind, flow.restarts, now, around, |event| {
                     event.with_reason(reason)
                 });
-                false
+                let is_refused = reason == Reason::BudgetExhausted;
+                if is_refused {
+                    // As a call that has no token: who asks in a loop is held up.
+                    let pause = REJECTION_PAUSE.min(self.left(now));
+                    self.refuse(reason, now, pause);
+                }
+                is_refused
             }
         }
+    }
+
+    /// Tells whether a stream has flowed long enough to begin anew: no longer than the
+    /// deadline, or there would be a time in which nothing is resumed.
+    fn is_healthy(&self, flow: &Flow) -> bool {
+        let restarts = self.policy().restarts();
+        let ran = flow.ran();
+        restarts.is_healthy(ran) || (restarts.renews() && ran >= flow.bound)
     }
 
     /// Deposits what items earn, at most a whole token.

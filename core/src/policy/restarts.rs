@@ -8,7 +8,12 @@ use crate::time::nanos;
 ///
 /// Each time counts until the stream has been healthy for a while; then the count,
 /// the waits and the call's deadline begin anew. So a feed that breaks once an hour
-/// is read for ever, and one that breaks at once is given up.
+/// is read for ever, and one that breaks at once is given up. Where the deadline is
+/// shorter than that while, a stream that flowed for the deadline is healthy. Neither
+/// silence nor what the consumer does between two items counts.
+///
+/// Each takes a token of the retry budget, which ten items pay for. A feed that carries
+/// less than that has what the budget gives a quiet program: by default one in 30 s.
 ///
 /// ```
 /// use core::time::Duration;
@@ -69,6 +74,11 @@ impl Restarts {
     #[must_use]
     pub const fn healthy_after(&self) -> Duration {
         Duration::from_nanos(self.healthy_after)
+    }
+
+    /// Tells whether anything begins anew at all.
+    pub(crate) const fn renews(&self) -> bool {
+        self.healthy_after < u64::MAX
     }
 
     /// Tells whether a stream that has flowed for that long is healthy.

@@ -7,7 +7,7 @@ use crate::time::Instant;
 
 /// Whether what makes the calls is about to stop: a latch.
 ///
-/// While it drains, no failure is retried, no copy races, no stream is resumed, and a
+/// Once it drains, no retry, copy or restart is decided on any more, and a
 /// call that begins is bounded by what is left of the grace. What is in flight goes on.
 ///
 /// ```

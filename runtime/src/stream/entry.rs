@@ -18,7 +18,9 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// one is a success. What follows passes as it comes, errors included, and only
     /// the gaps are bounded: by the attempt timeout, unless the policy says
     /// [otherwise](steadfast_core::Policy::with_gap). Only waiting for an
-    /// item counts, not what is done between two.
+    /// item counts, not what is done between two: from the pull that found none until it
+    /// comes, also if nobody polls in between. Neither the deadline nor a grace ends a
+    /// stream that flows.
     ///
     /// A stream that broke after an item is not opened again, as its items would
     /// come twice; [`Guard::stream_from`] can.

@@ -91,14 +91,17 @@ impl<'a> Streamed<'a> {
         self.flow.begin(now);
     }
 
-    /// The source fails; the wait before it is opened again.
+    /// The source fails while an item is waited for; the wait before it is opened
+    /// again.
     fn fail(&mut self, ms: u64, verdict: Verdict) -> Option<Duration> {
         let (around, now) = (self.around(), at(ms));
+        self.flow.wait(now);
         let rule = |retry: &Retry<'_>| retry.delay();
         let resumed =
             self.machine
                 .resume(&mut self.flow, Ending::Error, verdict, now, &around, rule);
-        resumed.then(|| self.machine.wake().saturating_since(now))
+        let is_last = self.broken_for().is_some();
+        (resumed && !is_last).then(|| self.machine.wake().saturating_since(now))
     }
 
     /// Why the stream was not resumed.
@@ -208,7 +211,11 @@ fn an_empty_budget_resumes_nothing() {
     }
     assert_eq!(stream.fail(500, Verdict::TRANSIENT), None);
     assert_eq!(stream.broken_for(), Some(Reason::BudgetExhausted));
-    assert_eq!(stream.step(500), Order::Finish(Reason::Succeeded));
+    // Said after a pause, so that who asks in a loop is held up.
+    assert_eq!(stream.step(500), Order::Wait(at(600)));
+    assert_eq!(stream.step(600), Order::Finish(Reason::BudgetExhausted));
+    let report = stream.machine.report(at(600));
+    assert!(report.has_sent && report.reason == Reason::BudgetExhausted);
 }
 
 // core-11.15, core-11.17, core-11.21
@@ -267,6 +274,73 @@ fn health_begins_all_anew() {
     assert_eq!(stream.fail(now + 9_000, Verdict::TRANSIENT), Some(MS(200)));
     assert_eq!(stream.step(now + 9_200), Order::Start);
     assert_eq!(stream.machine.left(at(now + 9_200)), MS(690));
+}
+
+// Or there would be a time after the deadline in which nothing is resumed.
+#[test]
+fn a_deadline_shorter_than_health_renews_it() {
+    let policy = POLICY.with_deadline(MS(5_000));
+    let (live, heard) = (Dependency::new(&policy), Heard::default());
+    for broken in [1_000, 4_000, 5_010, 6_000, 9_000, 10_000, 11_000] {
+        let mut stream = Streamed::new(&live, &heard);
+        stream.open(0);
+        assert!(
+            stream.fail(broken, Verdict::TRANSIENT).is_some(),
+            "{broken}"
+        );
+    }
+}
+
+// core-11.19: the reference's law has that time.
+#[test]
+fn under_the_reference_a_deadline_is_never_renewed() {
+    let policy = POLICY
+        .with_deadline(MS(5_000))
+        .with_restarts(Restarts::REFERENCE);
+    let (live, heard) = (Dependency::new(&policy), Heard::default());
+    let mut stream = Streamed::new(&live, &heard);
+    stream.open(0);
+    assert_eq!(stream.fail(6_000, Verdict::TRANSIENT), None);
+    assert_eq!(stream.broken_for(), Some(Reason::DeadlineExceeded));
+}
+
+// What a consumer does between two items is not the source's health.
+#[test]
+fn a_slow_consumer_is_no_health() {
+    let (live, heard) = (
+        Dependency::new(&POLICY.without_deadline()),
+        Heard::default(),
+    );
+    let mut stream = Streamed::new(&live, &heard);
+    let mut restarts = 0;
+    for round in 0..10 {
+        let now = round * 20_000;
+        stream.open(now);
+        // It failed at the first pull after the item, ten seconds later.
+        let (around, flow) = (stream.around(), &mut stream.flow);
+        let (rule, at) = (|retry: &Retry<'_>| retry.delay(), at(now + 10_010));
+        let verdict = Verdict::TRANSIENT;
+        if !stream
+            .machine
+            .resume(flow, Ending::Error, verdict, at, &around, rule)
+        {
+            break;
+        }
+        restarts += 1;
+    }
+    assert_eq!(restarts, 3);
+}
+
+// A deadline that began anew is told as what it is.
+#[test]
+fn after_health_a_report_is_that_of_a_new_call() {
+    let (live, heard) = (Dependency::new(&POLICY), Heard::default());
+    let mut stream = Streamed::new(&live, &heard);
+    stream.open(0);
+    assert!(stream.fail(3_600_000, Verdict::TRANSIENT).is_some());
+    let report = stream.machine.report(at(3_601_000));
+    assert_eq!(report.deadline, Some(MS(10_000)));
+    assert_eq!(report.elapsed, MS(1_000));
 }
 
 #[test]
@@ -382,10 +456,15 @@ fn a_stream_keeps_its_place() {
     let mut stream = Streamed::new(&live, &heard);
     stream.open(0);
     assert_eq!(places(), 1);
+    // Also while it waits to be opened again, or another one would take it.
     assert!(stream.fail(500, Verdict::TRANSIENT).is_some());
-    assert_eq!(places(), 0);
+    assert_eq!(places(), 1);
     stream.open(600);
     assert_eq!(places(), 1);
+    assert_eq!(stream.fail(700, Verdict::PERMANENT), None);
+    assert_eq!(places(), 0);
+    let mut stream = Streamed::new(&live, &heard);
+    stream.open(800);
     stream.machine.release();
     assert_eq!(places(), 0);
 
@@ -425,7 +504,7 @@ fn a_wait_is_forgiven_once() {
     assert!(flow.forgive(at(9_000)) && !flow.forgive(at(9_500)));
     assert_eq!(flow.due(MS(4_000)), at(13_000));
     // It was quiet since the first pull, for health.
-    assert_eq!(flow.ran(at(20_000)), MS(100));
+    assert_eq!(flow.ran(), MS(100));
     flow.deliver();
     flow.wait(at(10_000));
     assert!(flow.forgive(at(90_000)));
