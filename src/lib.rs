@@ -50,6 +50,17 @@ pub mod tokio {
         H = crate::Single,
         S = crate::Alike,
     > = crate::Scope<K, Tokio, C, R, L, crate::Shared, H, S>;
+
+    /// A guard a key on tokio's timer with room for two attempts of a call at once, or `N`: two
+    /// or three.
+    #[cfg(feature = "scope")]
+    pub type HedgedScope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        const N: usize = 2,
+    > = Scope<K, C, R, L, crate::Hedged<N>>;
 }
 
 /// Guards on smol's timer.
@@ -67,6 +78,17 @@ pub mod smol {
         H = crate::Single,
         S = crate::Alike,
     > = crate::Scope<K, Smol, C, R, L, crate::Shared, H, S>;
+
+    /// A guard a key on smol's timer with room for two attempts of a call at once, or `N`: two
+    /// or three.
+    #[cfg(feature = "scope")]
+    pub type HedgedScope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        const N: usize = 2,
+    > = Scope<K, C, R, L, crate::Hedged<N>>;
 }
 
 /// Guards on embassy's timer.
@@ -114,4 +136,15 @@ pub mod std_timer {
         H = crate::Single,
         S = crate::Alike,
     > = crate::Scope<K, StdTimer, C, R, L, crate::Shared, H, S>;
+
+    /// A guard a key on the standard timer with room for two attempts of a call at once, or `N`: two
+    /// or three.
+    #[cfg(feature = "scope")]
+    pub type HedgedScope<
+        K,
+        C = crate::ByError,
+        R = crate::NoRules,
+        L = crate::NoListener,
+        const N: usize = 2,
+    > = Scope<K, C, R, L, crate::Hedged<N>>;
 }

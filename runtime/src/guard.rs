@@ -265,12 +265,14 @@ impl<T, C, R, L, M: Memory, H: Lanes> Guard<T, C, R, L, M, H> {
     pub(crate) fn is_refusing(&self, now: Instant) -> bool {
         let breaker = self.breaker().filter(|_| !self.live.is_breaker_shared());
         let budget = self.budget().filter(|_| !self.live.is_budget_shared());
-        breaker.is_some_and(|breaker| {
+        let is_closed = breaker.is_some_and(|breaker| {
             let state = breaker.state(now);
-            matches!(state, BreakerState::Open | BreakerState::Isolated)
-        }) || budget
-            .and_then(|budget| budget.retry_after(now))
-            .is_some_and(|wait| !wait.is_zero())
+            matches!(state, BreakerState::Open | BreakerState::Isolated) && !breaker.is_observing()
+        });
+        let wait = budget
+            .filter(|budget| !budget.is_observing())
+            .and_then(|budget| budget.retry_after(now));
+        is_closed || wait.is_some_and(|wait| !wait.is_zero())
     }
 }
 

@@ -32,6 +32,7 @@ use crate::lanes::Flights;
 use crate::listed::Listed;
 use crate::plan::Plan;
 use crate::timer::Timer;
+use crate::watch::Watch;
 
 /// A guard a key (tenant, host, shard), made of one template.
 ///
@@ -44,7 +45,8 @@ use crate::timer::Timer;
 /// refused (breaker open, budget spent until time refills it) and one with calls in
 /// flight leave last: while all are of that kind, a new key gets a guard that all such
 /// keys share, so that no flood of keys makes anybody's state forgotten or the memory
-/// grow. A key that left and comes back starts afresh.
+/// grow. While half of the places are held like that, whoever is looked up each second
+/// keeps its place. A key that left and comes back starts afresh.
 ///
 /// Each key takes its guard and some 150 bytes: 6.3 KB with the windows of latencies of a
 /// [`Server`](steadfast_core::Server), 3 KB with those of a
@@ -84,6 +86,8 @@ pub struct Scope<
     draining: Draining,
     crowd: Crowd<Guard<T, C, R, L, M, H>>,
     table: OnceLock<TableOf<K, T, C, R, L, M, H>>,
+    /// Counts look-ups as a guard's counts calls.
+    watch: Watch,
 }
 
 /// All keys follow the template.
@@ -118,6 +122,7 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
+        self.watch.count_call();
         let map = self.table().map.pin();
         let entry = map.get(asked)?;
         entry.mark();
@@ -143,6 +148,7 @@ where
         let map = table.map.pin();
         if let Err(occupied) = map.try_insert(key, Arc::clone(&entry)) {
             // Somebody else has just brought the same key.
+            occupied.current.mark();
             return Ok(Keyed::own(Arc::clone(occupied.current)));
         }
         place.move_in(Arc::clone(&entry));
@@ -212,7 +218,8 @@ where
         true
     }
 
-    /// Lets every key leave, and starts the shared guard afresh.
+    /// Lets every key leave, and starts the shared guard afresh; a scope that drains no
+    /// longer does.
     pub fn reset(&self) {
         if let Some(table) = self.table.get() {
             table.map.pin().clear();
@@ -220,6 +227,7 @@ where
             drop(gone);
         }
         self.crowd.guard.reset();
+        self.draining.reset();
     }
 
     /// Lets every guard drain, also those of keys to come: see [`Guard::drain`].

@@ -2,7 +2,8 @@
 //!
 //! Such a guard never learns: its ceiling stays cold, its budget full, its
 //! breaker closed. Nothing fails, so only a count can show it. With `std` and
-//! debug assertions a guard counts its calls; elsewhere this is empty.
+//! debug assertions a guard counts its calls, and a scope its look-ups; elsewhere
+//! this is empty.
 
 #[cfg(all(feature = "std", debug_assertions))]
 mod tally;

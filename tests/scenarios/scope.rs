@@ -6,12 +6,12 @@ mod threads;
 use std::collections::HashSet;
 
 use steadfast::{
-    Alike, Breaker, BreakerState, Budget, ByError, Hedge, Hedged, Keyed, NoListener, NoRules, Plan,
-    Policy, Problem, Ratio, RetryBudget, Scope, Shared, Single,
+    Alike, Breaker, BreakerState, Budget, ByError, Concurrency, Hedge, Hedged, Keyed, NoListener,
+    NoRules, Plan, Policy, Problem, Ratio, RetryBudget, Scope, Shared, Single,
 };
 use steadfast_testing::{Fault, Script, VirtualTimer, World};
 
-use crate::stage::{INSTANT, TOUCHY, ms, secs};
+use crate::stage::{INSTANT, TOUCHY, drop_after, ms, secs};
 
 /// A scope on virtual time.
 pub(crate) type Keys<K, S = Alike, H = Single> =
@@ -264,6 +264,43 @@ fn races_are_learnt_by_key() {
     assert!(keys.get(&2).measured().hedge_threshold.is_none());
 }
 
+// one tenant that holds all its places holds nobody else's.
+#[test]
+fn one_tenants_crowd_starves_no_other() {
+    let world = World::new();
+    let policy = INSTANT
+        .with_attempts(1)
+        .with_concurrency(Concurrency::fixed(2));
+    let keys: Keys<&str> = scope(&world, policy, 8);
+    let crowd = keys.get(&"noisy");
+    let limit = crowd.concurrency().expect("a limit");
+    let _held = [world.now(); 2].map(|now| limit.acquire(now).expect("a place"));
+    let once = |key: &'static str| {
+        let script: Script<u8> = Script::on(world.timer()).returns(7);
+        let guard = keys.get(&key);
+        let call = guard.call(|_| script.next());
+        world.block_on(call).is_ok()
+    };
+    assert!(!once("noisy"));
+    assert!(once("quiet") && once("quiet"));
+}
+
+// Dropped after each number of polls, a call gives its handle and its probe back.
+#[test]
+fn a_dropped_call_leaves_nothing_behind() {
+    let world = World::new();
+    let keys: Keys<u32> = scope(&world, INSTANT.with_breaker(TOUCHY), 2);
+    for polls in 0..6 {
+        assert!(!call(&world, &keys, 1, Some(Fault::Transient)));
+        world.advance(secs(16));
+        let script: Script<()> = Script::on(world.timer()).delays(ms(40)).returns(());
+        let probe = async { keys.get(&1).call(|_| script.next()).await.is_ok() };
+        drop_after(&world, polls, probe);
+        assert!(keys.list().iter().all(|listed| listed.in_use == 0));
+        assert!(call(&world, &keys, 1, None), "the probe's place is free");
+    }
+}
+
 #[test]
 fn a_key_can_be_removed() {
     let world = World::new();
@@ -288,7 +325,9 @@ fn a_reset_starts_all_afresh() {
         assert!(!call(&world, &keys, key, Some(Fault::Transient)));
     }
     keys.shared().breaker().expect("a breaker").isolate();
+    keys.drain(secs(1));
     keys.reset();
+    assert!(!keys.get(&0).is_draining() && keys.remove(&0));
     assert!(keys.is_empty());
     assert_eq!(keys.shared().breaker_state(), Some(BreakerState::Closed));
     for key in 0..4 {

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::process::Command;
 
 use steadfast::Policy;
-use steadfast::smol::Guard;
+use steadfast::smol::{Guard, Scope};
 
 use crate::stage::secs;
 
@@ -55,6 +55,22 @@ fn makes_a_guard_a_request() {
     }
 }
 
+// Its keys never learn, as it does not live to see them twice.
+#[test]
+fn a_scope_a_request_is_told_too() {
+    let said = said_by("makes_a_scope_a_request");
+    assert_eq!(said.len(), usize::from(cfg!(debug_assertions)), "{said:?}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn makes_a_scope_a_request() {
+    for _ in 0..300 {
+        let keys: Scope<u32> = Scope::new(POLICY, 64);
+        call(&keys.get(&7));
+    }
+}
+
 #[test]
 fn guards_with_a_reason_are_not_told() {
     assert!(said_by("makes_guards_with_a_reason").is_empty());
@@ -64,8 +80,9 @@ fn guards_with_a_reason_are_not_told() {
 #[ignore = "runs in a process of its own"]
 fn makes_guards_with_a_reason() {
     // One that is kept, those that have learnt, that never called, that learn
-    // nothing, and a few of many policies.
+    // nothing, of keys that had to leave, and a few of many policies.
     static KEPT: Guard = Guard::new(POLICY);
+    static KEYS: Scope<u32> = Scope::new(POLICY, 4);
     for _ in 0..300 {
         call(&KEPT);
         let _ = Guard::new(POLICY);
@@ -74,6 +91,9 @@ fn makes_guards_with_a_reason() {
         for _ in 0..20 {
             call(&warm);
         }
+    }
+    for key in 0..300 {
+        call(&KEYS.get(&key));
     }
     for name in ["a", "b", "c", "d"] {
         for _ in 0..99 {

@@ -3,13 +3,16 @@
 use core::sync::atomic::AtomicUsize;
 use std::sync::OnceLock;
 
-use steadfast_core::{ByError, Draining, Lanes, Memory, NoListener, NoRules, Policy, PolicyError};
+use steadfast_core::{
+    ByError, Draining, Lanes, Memory, NoListener, NoRules, Policy, PolicyError, Profile,
+};
 
 use super::keyed::Crowd;
 use super::{Alike, Scope};
 use crate::guard::Guard;
 use crate::plan::Plan;
 use crate::timer::StaticTimer;
+use crate::watch::Watch;
 
 impl<K, T: StaticTimer, M: Memory, H: Lanes> Scope<K, T, ByError, NoRules, NoListener, M, H> {
     /// Makes a scope for so many keys, whose guards ask each error what it means.
@@ -101,6 +104,7 @@ where
                 handles: AtomicUsize::new(0),
             },
             table: OnceLock::new(),
+            watch: Watch::of(&policy, M::Profile::MEASURES),
         }
     }
 }
@@ -126,8 +130,8 @@ where
         capacity: usize,
         shape: S,
     ) -> Result<Self, PolicyError> {
-        plan.policy_in_force()
-            .try_checked_for_keys::<M, H>(capacity)?;
+        let policy = plan.policy_in_force();
+        policy.try_checked_for_keys::<M, H>(capacity)?;
         Ok(Self {
             crowd: Crowd {
                 guard: Guard::try_on(timer.clone(), plan)?,
@@ -139,6 +143,7 @@ where
             capacity,
             draining: Draining::new(),
             table: OnceLock::new(),
+            watch: Watch::of(&policy, false),
         })
     }
 }

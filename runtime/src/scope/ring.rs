@@ -18,25 +18,49 @@ pub(super) trait Lodger: Clone {
 /// How many of those who leave last are looked at again for each newcomer.
 const GLANCES: usize = 4;
 
-/// How often all of them are, when nobody else is left.
+/// How often more of them are, when nobody else is left.
 const ROUND: Duration = Duration::from_millis(100);
+
+/// How many are then: all in most scopes, and never so many that others wait long.
+const LOOKS: usize = 4_096;
+
+/// How long at least who was used stays during a siege.
+const STAY: Duration = Duration::from_secs(1);
+
+/// Fewer than that who stand aside are no siege.
+const FEW: usize = 16;
 
 /// A bounded number of places, given away by second chance.
 ///
 /// Who comes first leaves first, unless it was used since it was last looked at.
 /// Those who leave last stand aside, so that they are not looked at again and again:
 /// a newcomer costs a few looks, and one more for each use and each hold before it.
+///
+/// While half of all stand aside it is a siege: the others are few, so each newcomer
+/// would ask all of them, and being used now and then would save nobody. Who was used
+/// then stays a second, in which it can be used again. A siege lasts a second longer, as
+/// those aside come back into the line all at once.
 #[derive(Debug)]
 pub(super) struct Ring<E> {
     capacity: usize,
     /// In the order in which they are asked to leave.
-    line: VecDeque<E>,
+    line: VecDeque<Waiting<E>>,
     /// Who leaves last.
     aside: VecDeque<E>,
     /// Places given out to who has not moved in yet.
     reserved: usize,
-    /// When all who stand aside were last looked at in vain.
+    /// When those who stand aside were last looked at in vain.
     round: Option<Instant>,
+    /// When so many stood aside that it was a siege.
+    siege: Option<Instant>,
+}
+
+/// Somebody in line.
+#[derive(Debug)]
+struct Waiting<E> {
+    lodger: E,
+    /// When it was last spared for having been used.
+    spared: Option<Instant>,
 }
 
 /// What a newcomer gets.
@@ -82,36 +106,50 @@ impl<E: Lodger> Ring<E> {
         if lodger.is_held(now) {
             self.aside.push_back(lodger);
         } else {
-            self.line.push_back(lodger);
+            // It has been here for long, and is spared if it was used.
+            self.line.push_front(Waiting::new(lodger));
         }
     }
 
     /// The first in line that was not used, or after two rounds that is not held.
     fn next_in_line(&mut self, now: Instant) -> Option<E> {
         let patience = self.line.len();
-        let mut asked = 0;
-        while let Some(lodger) = self.line.pop_front() {
-            if lodger.is_held(now) {
-                self.aside.push_back(lodger);
-            } else if asked < patience && lodger.take_mark() {
-                self.line.push_back(lodger);
+        let (mut asked, mut stayed) = (0, 0);
+        while let Some(mut first) = self.line.pop_front() {
+            if first.lodger.is_held(now) {
+                self.aside.push_back(first.lodger);
+            } else if asked < patience && first.lodger.take_mark() {
+                first.spared = Some(now);
+                self.line.push_back(first);
+            } else if self.is_sieged(now) && is_within(STAY, first.spared, now) {
+                self.line.push_back(first);
+                stayed += 1;
+                if stayed >= GLANCES {
+                    return None;
+                }
             } else {
-                return Some(lodger);
+                return Some(first.lodger);
             }
             asked += 1;
         }
         None
     }
 
+    /// Tells whether so many stand aside, or did of late, that the others are asked
+    /// all the time.
+    fn is_sieged(&mut self, now: Instant) -> bool {
+        if self.aside.len() >= (self.capacity / 2).max(FEW) {
+            self.siege = Some(now);
+        }
+        is_within(STAY, self.siege, now)
+    }
+
     /// Somebody of those aside who may leave after all.
     fn look_round(&mut self, now: Instant) -> Option<E> {
-        if let Some(last) = self.round
-            && now >= last
-            && now.saturating_since(last) < ROUND
-        {
+        if is_within(ROUND, self.round, now) {
             return None;
         }
-        for _ in 0..self.aside.len() {
+        for _ in 0..self.aside.len().min(LOOKS) {
             let lodger = self.aside.pop_front()?;
             if !lodger.is_held(now) {
                 return Some(lodger);
@@ -123,6 +161,20 @@ impl<E: Lodger> Ring<E> {
     }
 }
 
+/// Tells whether `then` is less than a span ago; not if the clock stepped back.
+fn is_within(span: Duration, then: Option<Instant>, now: Instant) -> bool {
+    then.is_some_and(|then| now >= then && now.saturating_since(then) < span)
+}
+
+impl<E> Waiting<E> {
+    const fn new(lodger: E) -> Self {
+        Self {
+            lodger,
+            spared: None,
+        }
+    }
+}
+
 impl<E> Ring<E> {
     pub(super) const fn new(capacity: usize) -> Self {
         Self {
@@ -131,13 +183,14 @@ impl<E> Ring<E> {
             aside: VecDeque::new(),
             reserved: 0,
             round: None,
+            siege: None,
         }
     }
 
     /// Puts a newcomer into its place.
     pub(super) fn move_in(&mut self, lodger: E) {
         self.give_up();
-        self.line.push_back(lodger);
+        self.line.push_back(Waiting::new(lodger));
     }
 
     /// Gives a place back that nobody moved into.
@@ -148,15 +201,18 @@ impl<E> Ring<E> {
     /// Takes out whoever `leaves`.
     pub(super) fn remove(&mut self, leaves: impl Fn(&E) -> bool) -> Vec<E> {
         let mut gone = Vec::new();
-        for places in [&mut self.line, &mut self.aside] {
-            for _ in 0..places.len() {
-                if let Some(lodger) = places.pop_front() {
-                    if leaves(&lodger) {
-                        gone.push(lodger);
-                    } else {
-                        places.push_back(lodger);
-                    }
-                }
+        for _ in 0..self.line.len() {
+            match self.line.pop_front() {
+                Some(first) if leaves(&first.lodger) => gone.push(first.lodger),
+                Some(first) => self.line.push_back(first),
+                None => {}
+            }
+        }
+        for _ in 0..self.aside.len() {
+            match self.aside.pop_front() {
+                Some(lodger) if leaves(&lodger) => gone.push(lodger),
+                Some(lodger) => self.aside.push_back(lodger),
+                None => {}
             }
         }
         gone

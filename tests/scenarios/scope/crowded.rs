@@ -1,10 +1,10 @@
 //! More keys than room.
 
 use steadfast::{Breaker, BreakerState, Budget, Policy, Ratio};
-use steadfast_testing::{Fault, World};
+use steadfast_testing::{Fault, Script, World};
 
 use super::{call, same, scope, state};
-use crate::stage::{INSTANT, TOUCHY, Virtual, secs};
+use crate::stage::{INSTANT, TOUCHY, Virtual, ms, secs};
 
 const REFUSING: Policy = INSTANT.with_breaker(TOUCHY);
 
@@ -156,4 +156,40 @@ fn keys_in_use_stay_through_a_flood() {
             );
         }
     }
+}
+
+// Keys that all fail and are held for it, and a few healthy ones that are used each second.
+#[test]
+fn keys_in_use_stay_through_a_hostile_flood() {
+    let world = World::new();
+    let keys = scope(&world, REFUSING, 64);
+    for key in 0..4 {
+        keys.get(&key).breaker().expect("a breaker").observe();
+        assert!(call(&world, &keys, key, None));
+    }
+    for round in 0..600_u32 {
+        for n in 0..32 {
+            let key = 1_000 + round * 32 + n;
+            let guard = keys.get(&key);
+            // A refusal takes a while, and this flood does not wait.
+            if !guard.is_shared() {
+                let script: Script<()> = Script::on(world.timer()).fails(Fault::Transient);
+                let failed = world.block_on(guard.call(|_| script.next()).once());
+                assert!(failed.is_err());
+            }
+        }
+        world.advance(ms(100));
+        if round % 5 > 0 {
+            continue;
+        }
+        for key in 0..4 {
+            assert!(call(&world, &keys, key, None), "{key} in round {round}");
+            let guard = keys.get(&key);
+            let is_known = guard.breaker().expect("a breaker").is_observing();
+            assert!(is_known, "{key} in round {round}");
+        }
+    }
+    // Once the breaks are over there is room for all that come.
+    world.advance(secs(16));
+    assert!((10..40).all(|key| !keys.get(&key).is_shared()));
 }

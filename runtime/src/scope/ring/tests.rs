@@ -155,6 +155,74 @@ fn in_a_large_house_a_free_place_is_found_in_time() {
     assert!(tries.is_some());
 }
 
+/// A house of 32 in which the first 24 are held and the rest have just been used.
+fn sieged() -> House {
+    let mut house = House::filled(32, false);
+    for guest in &house.inside {
+        let is_held = guest.0.name < 24;
+        guest.0.held.set(is_held);
+        guest.0.used.set(!is_held);
+    }
+    assert_eq!(house.come(0, true), Room::None);
+    house
+}
+
+#[test]
+fn in_a_siege_who_was_used_stays_a_second() {
+    let mut house = sieged();
+    for ms in (0..1_000).step_by(20) {
+        assert_eq!(house.come(ms, true), Room::None);
+        // One of them is used again.
+        house.guest(30).used.set(ms == 500);
+    }
+    for name in (24..32).filter(|&name| name != 30) {
+        assert!(
+            matches!(house.come(1_000, true), Room::Of(leaver) if leaver != 30),
+            "{name}"
+        );
+    }
+    assert_eq!(house.come(1_000, true), Room::None);
+    assert_eq!(house.come(2_000, true), Room::Of(30));
+}
+
+// Those who are held no longer go before those who were used.
+#[test]
+fn a_siege_outlasts_its_holds() {
+    let mut house = sieged();
+    for guest in &house.inside {
+        guest.0.held.set(false);
+    }
+    for _ in 0..24 {
+        assert!(matches!(house.come(900, true), Room::Of(0..24)));
+    }
+    assert!((24..32).all(|name| house.inside.iter().any(|guest| guest.0.name == name)));
+}
+
+#[test]
+fn a_few_who_are_held_are_no_siege() {
+    let mut house = House::filled(16, false);
+    for guest in &house.inside {
+        guest.0.held.set(guest.0.name > 0);
+        guest.0.used.set(true);
+    }
+    assert_eq!(house.come(0, false), Room::Of(0));
+}
+
+// A clock that stands still, and one that steps back.
+#[test]
+fn a_siege_ends_with_its_holds_whatever_the_clock_does() {
+    let mut house = sieged();
+    for guest in &house.inside {
+        guest.0.held.set(false);
+    }
+    let newcomers = (0..200).filter(|_| house.come(0, false) != Room::None);
+    assert!(newcomers.count() > 150);
+    let mut house = sieged();
+    house.ring.siege = Some(at(900_000));
+    assert!(matches!(house.come(1, false), Room::Of(24..)) || house.come(1, false) == Room::None);
+    assert!(house.inside.len() <= 32);
+}
+
 #[test]
 fn a_clock_that_steps_back_hides_nobody() {
     let mut house = House::filled(100, true);
@@ -180,11 +248,15 @@ fn a_flood_costs_a_few_looks_each() {
         }
         house.looks.set(0);
         for n in 0..FLOOD {
+            // Some of those inside are in use all along.
+            for guest in house.inside.iter().rev().take(4) {
+                guest.0.used.set(true);
+            }
             // A thousand a millisecond.
             house.come(n / 1_000, coming_held);
         }
         let looks = house.looks.get() / FLOOD;
-        assert!(looks <= 8, "{looks} looks each with {held} held");
+        assert!(looks <= 10, "{looks} looks each with {held} held");
         assert_eq!(house.inside.len(), 1_024);
     }
 }
