@@ -161,7 +161,9 @@ where
     /// Returns how many keys have a guard of their own.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.get().map_or(0, |table| table.map.len())
+        let count = self.table.get().map_or(0, |table| table.map.len());
+        // Added up from several counters while keys may come and go.
+        count.min(self.capacity)
     }
 
     /// Tells whether no key has been looked up.
@@ -222,9 +224,18 @@ where
     /// longer does.
     pub fn reset(&self) {
         if let Some(table) = self.table.get() {
-            table.map.pin().clear();
-            let gone = table.ring().remove(|_| true);
-            drop(gone);
+            // Out of the line first: who is only in the map would never leave it.
+            let leavers = table.ring().reserve_all();
+            let places: Vec<_> = leavers
+                .into_iter()
+                .map(|leaver| Reserved {
+                    table,
+                    owner: Some(leaver),
+                })
+                .collect();
+            for mut place in places {
+                place.clear();
+            }
         }
         self.crowd.guard.reset();
         self.draining.reset();

@@ -198,6 +198,14 @@ impl<E> Ring<E> {
         self.reserved = self.reserved.saturating_sub(1);
     }
 
+    /// Takes everybody out; the places are reserved.
+    pub(super) fn reserve_all(&mut self) -> Vec<E> {
+        let line = self.line.drain(..).map(|first| first.lodger);
+        let all: Vec<E> = line.chain(self.aside.drain(..)).collect();
+        self.reserved += all.len();
+        all
+    }
+
     /// Takes out whoever `leaves`.
     pub(super) fn remove(&mut self, leaves: impl Fn(&E) -> bool) -> Vec<E> {
         let mut gone = Vec::new();

@@ -9,7 +9,7 @@ use allocation_counter::measure;
 use steadfast::std_timer::StdTimer;
 use steadfast::{
     Alike, Breaker, ByError, Chip, NoListener, NoRules, Plan, Policy, Scope, Shared, Single,
-    Unmeasured,
+    Unmeasured, random,
 };
 
 use super::same;
@@ -57,6 +57,39 @@ fn a_key_has_one_guard_whoever_brings_it() {
         assert!(held.iter().all(|other| same(first, other)));
     }
     assert_eq!(ONCE.len(), 200);
+}
+
+// Removed, reset and listed by some while others look up.
+#[test]
+fn whoever_cleans_up_leaves_the_bound_as_it_is() {
+    static KEYS: steadfast::std_timer::Scope<u32> = steadfast::std_timer::Scope::new(INSTANT, 8);
+    let play = |thread: u64, round: u64| {
+        for number in 0..64 {
+            let key = random(thread, round * 64 + number) % 24;
+            let guard = KEYS.get(&key);
+            assert!(guard.key().is_none_or(|mine| *mine == key));
+            drop(guard);
+            match number {
+                31 if thread < 2 => KEYS.reset(),
+                7 | 47 => drop(KEYS.remove(&key)),
+                17 => drop(KEYS.list()),
+                _ => {}
+            }
+        }
+    };
+    for round in 0..200 {
+        thread::scope(|threads| {
+            for thread in 0..4 {
+                threads.spawn(move || play(thread, round));
+            }
+        });
+        let listed = KEYS.list();
+        assert!(listed.len() <= 9, "{listed:?}");
+        // Each place can be had, and no more than these.
+        let held: Vec<_> = (100..109).map(|key| KEYS.get(&key)).collect();
+        let own = held.iter().filter(|guard| !guard.is_shared());
+        assert_eq!((own.count(), KEYS.list().len()), (8, 9));
+    }
 }
 
 /// A key that panics at a turn of its own choice.
