@@ -7,7 +7,7 @@ mod make;
 mod ring;
 
 use alloc::borrow::ToOwned;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
@@ -17,16 +17,17 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use papaya::HashMap;
+use papaya::{Compute, HashMap, Operation};
 use steadfast_core::{
-    ByError, Draining, Lanes, Memory, NoListener, NoRules, Policy, PolicyError, Shared, Single,
+    ByError, Draining, Instant, Lanes, Memory, NoListener, NoRules, Policy, PolicyError, Shared,
+    Single,
 };
 
 use self::entry::Entry;
 use self::hashed::{Asked, Hashed, Known};
 use self::keyed::Crowd;
 pub use self::keyed::Keyed;
-use self::ring::{Ring, Room};
+use self::ring::{Lodger, Ring};
 use crate::guard::Guard;
 use crate::lanes::Flights;
 use crate::listed::Listed;
@@ -41,7 +42,7 @@ use crate::watch::Watch;
 /// Hold it for the life of the program, as a guard; it can be a `static`.
 ///
 /// It has room for a number of keys. When that is used up, a new key takes the place
-/// of the one that was not looked up for the longest time. A key whose calls are
+/// of the first that was not looked up since it was asked to leave last. A key whose calls are
 /// refused (breaker open, budget spent until time refills it) and one with calls in
 /// flight leave last: while all are of that kind, a new key gets a guard that all such
 /// keys share, so that no flood of keys makes anybody's state forgotten or the memory
@@ -101,7 +102,7 @@ type TableOf<K, T, C, R, L, M, H> = Table<K, Guard<T, C, R, L, M, H>>;
 /// Looking up never waits: who finds its key takes no lock.
 struct Table<K, G> {
     hashes: RandomState,
-    map: HashMap<Hashed<K>, Arc<Entry<K, G>>, BuildHasherDefault<Known>>,
+    map: HashMap<Hashed<K>, Weak<Entry<K, G>>, BuildHasherDefault<Known>>,
     /// Held for a few looks, and never while code of others runs.
     ring: Mutex<Ring<Arc<Entry<K, G>>>>,
 }
@@ -123,47 +124,57 @@ where
         Q: Hash + Eq + ?Sized,
     {
         self.watch.count_call();
-        let map = self.table().map.pin();
-        let entry = map.get(asked)?;
+        let entry = self.table().map.pin().get(asked)?.upgrade()?;
         entry.mark();
-        Some(Keyed::own(Arc::clone(entry)))
+        Some(Keyed::own(entry))
     }
 
-    /// Gives a new key a place, or the shared guard.
+    /// Gives a new key a place, or what those have who find none.
     fn admit(&self, key: Hashed<K>, plan: Plan<C, R, L, M>) -> Found<'_, K, T, C, R, L, M, H> {
-        let table = self.table();
-        let room = table.ring().reserve(self.timer.now());
-        let leaver = match room {
-            Room::None => return Ok(Keyed::shared(&self.crowd)),
-            Room::Free => None,
-            Room::Of(leaver) => Some(leaver),
-        };
-        let mut place = Reserved {
-            table,
-            owner: leaver,
-        };
-        place.clear();
+        let (table, now) = (self.table(), self.timer.now());
+        if table.ring().is_crowded(now) {
+            return self.crowd(key, plan);
+        }
         let guard = Guard::try_on(self.timer.clone(), plan)?;
         let entry = Arc::new(Entry::new(key.clone(), guard));
-        let map = table.map.pin();
-        if let Err(occupied) = map.try_insert(key, Arc::clone(&entry)) {
+        if let Some(known) = table.offer(key, &entry) {
             // Somebody else has just brought the same key.
-            occupied.current.mark();
-            return Ok(Keyed::own(Arc::clone(occupied.current)));
+            known.mark();
+            return Ok(Keyed::own(known));
         }
-        place.move_in(Arc::clone(&entry));
-        if self.draining.is_draining() {
-            self.drain_one(&entry.guard);
+        // In the map before the line: nobody has to leave for a key that is there.
+        match table.move_in(&entry, now) {
+            Ok(gone) => {
+                if let Some(gone) = gone {
+                    table.forget(&gone.key);
+                }
+                if self.draining.is_draining() {
+                    self.drain_one(&entry.guard);
+                }
+                Ok(Keyed::own(entry))
+            }
+            Err(refused) => {
+                drop(refused);
+                table.withdraw(&entry);
+                self.crowd(entry.key.clone(), plan)
+            }
         }
-        Ok(Keyed::own(entry))
+    }
+
+    /// What a key has that found no place: the shared guard, or if its policy is another
+    /// one a guard that is forgotten with its handle.
+    fn crowd(&self, key: Hashed<K>, plan: Plan<C, R, L, M>) -> Found<'_, K, T, C, R, L, M, H> {
+        if plan.policy == self.plan.policy {
+            return Ok(Keyed::shared(&self.crowd));
+        }
+        let guard = Guard::try_on(self.timer.clone(), plan)?;
+        Ok(Keyed::own(Arc::new(Entry::new(key, guard))))
     }
 
     /// Returns how many keys have a guard of their own.
     #[must_use]
     pub fn len(&self) -> usize {
-        let count = self.table.get().map_or(0, |table| table.map.len());
-        // Added up from several counters while keys may come and go.
-        count.min(self.capacity)
+        self.table.get().map_or(0, |table| table.ring().len())
     }
 
     /// Tells whether no key has been looked up.
@@ -190,13 +201,15 @@ where
         let now = self.timer.now();
         let mut all = Vec::with_capacity(self.len().saturating_add(1));
         if let Some(table) = self.table.get() {
-            for (key, entry) in &table.map.pin() {
-                all.push(Listed::of(
-                    Some(key.key.clone()),
-                    &entry.guard,
-                    entry.handles(),
-                    now,
-                ));
+            let entries: Vec<_> = {
+                let map = table.map.pin();
+                map.values().filter_map(Weak::upgrade).collect()
+            };
+            for entry in entries {
+                let key = entry.key.key.clone();
+                // Without the line and this list.
+                let handles = Arc::strong_count(&entry).saturating_sub(2);
+                all.push(Listed::of(Some(key), &*entry.guard, handles, now));
             }
         }
         let handles = self.crowd.handles.load(Ordering::Relaxed);
@@ -212,9 +225,10 @@ where
     {
         let table = self.table();
         let asked = Asked::new(key, &table.hashes);
-        let Some(entry) = table.map.pin().remove(&asked).cloned() else {
+        let Some(entry) = table.map.pin().remove(&asked).and_then(Weak::upgrade) else {
             return false;
         };
+        entry.remove();
         let gone = table.ring().remove(|other| Arc::ptr_eq(other, &entry));
         drop(gone);
         true
@@ -224,18 +238,17 @@ where
     /// longer does.
     pub fn reset(&self) {
         if let Some(table) = self.table.get() {
-            // Out of the line first: who is only in the map would never leave it.
-            let leavers = table.ring().reserve_all();
-            let places: Vec<_> = leavers
-                .into_iter()
-                .map(|leaver| Reserved {
-                    table,
-                    owner: Some(leaver),
-                })
-                .collect();
-            for mut place in places {
-                place.clear();
-            }
+            let mut leavers = Vec::new();
+            table.map.pin().retain(|_, entry| {
+                let entry = entry.upgrade();
+                if let Some(entry) = &entry {
+                    entry.remove();
+                }
+                leavers.extend(entry);
+                false
+            });
+            let gone = table.ring().remove(|entry| entry.is_removed());
+            drop((gone, leavers));
         }
         self.crowd.guard.reset();
         self.draining.reset();
@@ -245,7 +258,7 @@ where
     pub fn drain(&self, grace: Duration) {
         self.draining.begin(self.timer.now(), grace);
         if let Some(table) = self.table.get() {
-            for entry in table.map.pin().values() {
+            for entry in table.map.pin().values().filter_map(Weak::upgrade) {
                 self.drain_one(&entry.guard);
             }
         }
@@ -331,44 +344,47 @@ impl<K: Eq, G> Table<K, G> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a key out, unless it has come back meanwhile.
-    fn forget(&self, leaver: &Arc<Entry<K, G>>) {
+    /// Puts a key into the map; whoever is there already stays.
+    fn offer(&self, key: Hashed<K>, entry: &Arc<Entry<K, G>>) -> Option<Arc<Entry<K, G>>> {
         let map = self.map.pin();
-        let is_same = |_: &Hashed<K>, entry: &Arc<Entry<K, G>>| Arc::ptr_eq(entry, leaver);
-        let _ = map.remove_if(&leaver.key, is_same);
-    }
-}
-
-/// A place for a key that is about to move in; given back when dropped.
-///
-/// Also when a key panics as it is hashed or compared: whoever was to leave stays.
-struct Reserved<'t, K: Eq, G> {
-    table: &'t Table<K, G>,
-    /// Whose place it is or will be.
-    owner: Option<Arc<Entry<K, G>>>,
-}
-
-impl<K: Eq, G> Reserved<'_, K, G> {
-    /// Lets whoever has to leave do so.
-    fn clear(&mut self) {
-        if let Some(leaver) = &self.owner {
-            self.table.forget(leaver);
+        let offered = map.compute(key, |known| match known.and_then(|(_, it)| it.upgrade()) {
+            Some(known) => Operation::Abort(known),
+            None => Operation::Insert(Arc::downgrade(entry)),
+        });
+        match offered {
+            Compute::Aborted(known) => Some(known),
+            _ => None,
         }
-        self.owner = None;
     }
 
-    fn move_in(mut self, entry: Arc<Entry<K, G>>) {
-        self.owner = Some(entry);
-    }
-}
-
-impl<K: Eq, G> Drop for Reserved<'_, K, G> {
-    fn drop(&mut self) {
-        let mut ring = self.table.ring();
-        match self.owner.take() {
-            Some(lodger) => ring.move_in(lodger),
-            None => ring.give_up(),
+    /// Puts somebody who is in the map into the line.
+    fn move_in<E>(
+        &self,
+        entry: &Arc<Entry<K, G>>,
+        now: Instant,
+    ) -> Result<Option<E>, Arc<Entry<K, G>>>
+    where
+        Arc<Entry<K, G>>: Lodger<Gone = E>,
+    {
+        let newcomer = Arc::clone(entry);
+        let mut ring = self.ring();
+        if newcomer.is_removed() {
+            return Ok(None);
         }
+        ring.move_in(newcomer, now)
+    }
+
+    /// Takes a key of somebody who has left out of the map, unless it has come back.
+    fn forget(&self, key: &Hashed<K>) {
+        let map = self.map.pin();
+        let _ = map.remove_if(key, |_, entry| entry.strong_count() == 0);
+    }
+
+    /// Takes somebody out of the map who found no place.
+    fn withdraw(&self, entry: &Arc<Entry<K, G>>) {
+        let map = self.map.pin();
+        let is_same = |_: &Hashed<K>, other: &Weak<_>| Weak::as_ptr(other) == Arc::as_ptr(entry);
+        let _ = map.remove_if(&entry.key, is_same);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A guard a key: what is each key's own, who leaves, who shares.
 
 mod crowded;
+mod hostile;
 mod threads;
 
 use std::collections::HashSet;

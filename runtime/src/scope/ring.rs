@@ -7,12 +7,18 @@ use core::time::Duration;
 use steadfast_core::Instant;
 
 /// Somebody who has a place.
-pub(super) trait Lodger: Clone {
+pub(super) trait Lodger: Sized {
+    /// What is left of somebody who has gone.
+    type Gone;
+
     /// Tells whether it was used since the last time this was asked.
     fn take_mark(&self) -> bool;
 
     /// Tells whether it is to leave last.
     fn is_held(&self, now: Instant) -> bool;
+
+    /// Leaves, unless somebody has come to use it meanwhile.
+    fn leave(self) -> Result<Self::Gone, Self>;
 }
 
 /// How many of those who leave last are looked at again for each newcomer.
@@ -47,8 +53,6 @@ pub(super) struct Ring<E> {
     line: VecDeque<Waiting<E>>,
     /// Who leaves last.
     aside: VecDeque<E>,
-    /// Places given out to who has not moved in yet.
-    reserved: usize,
     /// When those who stand aside were last looked at in vain.
     round: Option<Instant>,
     /// When so many stood aside that it was a siege.
@@ -63,34 +67,34 @@ struct Waiting<E> {
     spared: Option<Instant>,
 }
 
-/// What a newcomer gets.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Room<E> {
-    /// A free place.
-    Free,
-    /// The place of somebody who has to leave.
-    Of(E),
-    /// None: all are to leave last.
-    None,
-}
-
 impl<E: Lodger> Ring<E> {
-    /// Finds a place, which is reserved until [`move_in`](Self::move_in) or
-    /// [`give_up`](Self::give_up).
-    pub(super) fn reserve(&mut self, now: Instant) -> Room<E> {
-        let taken = self.line.len() + self.aside.len() + self.reserved;
-        if taken < self.capacity {
-            self.reserved += 1;
-            return Room::Free;
+    /// Tells whether a newcomer would hardly find a place: all are to leave last.
+    ///
+    /// Looks at a few of them, so that it ends once one of them may leave.
+    pub(super) fn is_crowded(&mut self, now: Instant) -> bool {
+        if !self.is_full() {
+            return false;
         }
         self.glance(now);
-        match self.next_in_line(now).or_else(|| self.look_round(now)) {
-            Some(leaver) => {
-                self.reserved += 1;
-                Room::Of(leaver)
+        self.line.is_empty() && is_within(ROUND, self.round, now)
+    }
+
+    /// Gives a newcomer a place, if it is not [crowded](Self::is_crowded); what is left of whoever had to leave for it, if
+    /// anybody had to.
+    ///
+    /// # Errors
+    ///
+    /// Gives it back while all are to leave last.
+    pub(super) fn move_in(&mut self, newcomer: E, now: Instant) -> Result<Option<E::Gone>, E> {
+        let mut gone = None;
+        if self.is_full() {
+            gone = self.next_in_line(now).or_else(|| self.look_round(now));
+            if gone.is_none() {
+                return Err(newcomer);
             }
-            None => Room::None,
         }
+        self.line.push_back(Waiting::new(newcomer));
+        Ok(gone)
     }
 
     /// Lets some of those who stand aside back into the line.
@@ -112,7 +116,7 @@ impl<E: Lodger> Ring<E> {
     }
 
     /// The first in line that was not used, or after two rounds that is not held.
-    fn next_in_line(&mut self, now: Instant) -> Option<E> {
+    fn next_in_line(&mut self, now: Instant) -> Option<E::Gone> {
         let patience = self.line.len();
         let (mut asked, mut stayed) = (0, 0);
         while let Some(mut first) = self.line.pop_front() {
@@ -128,7 +132,10 @@ impl<E: Lodger> Ring<E> {
                     return None;
                 }
             } else {
-                return Some(first.lodger);
+                match first.lodger.leave() {
+                    Ok(gone) => return Some(gone),
+                    Err(stays) => self.aside.push_back(stays),
+                }
             }
             asked += 1;
         }
@@ -145,16 +152,20 @@ impl<E: Lodger> Ring<E> {
     }
 
     /// Somebody of those aside who may leave after all.
-    fn look_round(&mut self, now: Instant) -> Option<E> {
+    fn look_round(&mut self, now: Instant) -> Option<E::Gone> {
         if is_within(ROUND, self.round, now) {
             return None;
         }
         for _ in 0..self.aside.len().min(LOOKS) {
             let lodger = self.aside.pop_front()?;
-            if !lodger.is_held(now) {
-                return Some(lodger);
+            if lodger.is_held(now) {
+                self.aside.push_back(lodger);
+                continue;
             }
-            self.aside.push_back(lodger);
+            match lodger.leave() {
+                Ok(gone) => return Some(gone),
+                Err(stays) => self.aside.push_back(stays),
+            }
         }
         self.round = Some(now);
         None
@@ -181,29 +192,18 @@ impl<E> Ring<E> {
             capacity,
             line: VecDeque::new(),
             aside: VecDeque::new(),
-            reserved: 0,
             round: None,
             siege: None,
         }
     }
 
-    /// Puts a newcomer into its place.
-    pub(super) fn move_in(&mut self, lodger: E) {
-        self.give_up();
-        self.line.push_back(Waiting::new(lodger));
+    /// How many have a place.
+    pub(super) fn len(&self) -> usize {
+        self.line.len() + self.aside.len()
     }
 
-    /// Gives a place back that nobody moved into.
-    pub(super) fn give_up(&mut self) {
-        self.reserved = self.reserved.saturating_sub(1);
-    }
-
-    /// Takes everybody out; the places are reserved.
-    pub(super) fn reserve_all(&mut self) -> Vec<E> {
-        let line = self.line.drain(..).map(|first| first.lodger);
-        let all: Vec<E> = line.chain(self.aside.drain(..)).collect();
-        self.reserved += all.len();
-        all
+    fn is_full(&self) -> bool {
+        self.len() >= self.capacity
     }
 
     /// Takes out whoever `leaves`.

@@ -15,7 +15,17 @@ struct State {
     name: u32,
     used: Cell<bool>,
     held: Cell<bool>,
+    /// Somebody comes to use it just as it is about to leave.
+    wanted: Cell<bool>,
     looks: Rc<Cell<u64>>,
+}
+
+/// What a newcomer got.
+#[derive(Debug, PartialEq, Eq)]
+enum Room {
+    Free,
+    Of(u32),
+    None,
 }
 
 impl PartialEq for Guest {
@@ -25,6 +35,16 @@ impl PartialEq for Guest {
 }
 
 impl Lodger for Guest {
+    type Gone = Self;
+
+    fn leave(self) -> Result<Self, Self> {
+        if self.0.wanted.take() {
+            Err(self)
+        } else {
+            Ok(self)
+        }
+    }
+
     fn take_mark(&self) -> bool {
         self.0.used.take()
     }
@@ -54,25 +74,28 @@ impl House {
     }
 
     /// Somebody new comes.
-    fn come(&mut self, ms: u64, held: bool) -> Room<u32> {
-        let room = match self.ring.reserve(at(ms)) {
-            Room::None => return Room::None,
-            Room::Free => Room::Free,
-            Room::Of(leaver) => {
+    fn come(&mut self, ms: u64, held: bool) -> Room {
+        if self.ring.is_crowded(at(ms)) {
+            return Room::None;
+        }
+        let guest = Guest(Rc::new(State {
+            name: self.next,
+            used: Cell::new(false),
+            held: Cell::new(held),
+            wanted: Cell::new(false),
+            looks: Rc::clone(&self.looks),
+        }));
+        let room = match self.ring.move_in(guest.clone(), at(ms)) {
+            Err(_) => return Room::None,
+            Ok(None) => Room::Free,
+            Ok(Some(leaver)) => {
                 let before = self.inside.len();
                 self.inside.retain(|guest| *guest != leaver);
                 assert_eq!(self.inside.len() + 1, before);
                 Room::Of(leaver.0.name)
             }
         };
-        let guest = Guest(Rc::new(State {
-            name: self.next,
-            used: Cell::new(false),
-            held: Cell::new(held),
-            looks: Rc::clone(&self.looks),
-        }));
         self.next += 1;
-        self.ring.move_in(guest.clone());
         self.inside.push(guest);
         room
     }
@@ -262,15 +285,11 @@ fn a_flood_costs_a_few_looks_each() {
 }
 
 #[test]
-fn a_place_that_is_given_up_is_free() {
+fn who_is_wanted_at_the_last_moment_stays() {
     let mut house = House::filled(2, false);
-    assert!(matches!(house.ring.reserve(at(0)), Room::Of(_)));
-    house.inside.remove(0);
-    assert!(matches!(house.ring.reserve(at(0)), Room::Of(_)));
-    // Both are on their way: nobody is left to leave.
-    assert_eq!(house.ring.reserve(at(0)), Room::None);
-    house.ring.give_up();
-    assert_eq!(house.ring.reserve(at(0)), Room::Free);
+    house.guest(0).wanted.set(true);
+    assert_eq!(house.come(0, false), Room::Of(1));
+    assert_eq!(house.inside.len(), 2);
 }
 
 #[test]
