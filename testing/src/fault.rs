@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use steadfast_core::{Meaning, Verdict};
@@ -59,3 +60,16 @@ impl fmt::Display for Fault {
 }
 
 impl Error for Fault {}
+
+/// What a fault looks like on a socket; an I/O error cannot tell throttling, so that
+/// is a busy resource, which is transient.
+impl From<Fault> for io::Error {
+    fn from(fault: Fault) -> Self {
+        // A kind alone: an error around a fault would be allocated.
+        Self::from(match fault {
+            Fault::Transient => io::ErrorKind::ConnectionReset,
+            Fault::Throttled(_) | Fault::SelfImposed(_) => io::ErrorKind::ResourceBusy,
+            Fault::Permanent => io::ErrorKind::PermissionDenied,
+        })
+    }
+}

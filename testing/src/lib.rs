@@ -4,7 +4,9 @@
 //! [`Script`], [`StreamScript`] or [`StreamLog`] for what the dependency does, a
 //! [`Recorder`] for what the policy decided. Script and guard share the world's timer; with two clocks the
 //! scripted delays would pass in real time. [`Fault`] is an error of every
-//! meaning, [`INSTANT`] a policy that never waits.
+//! meaning, [`INSTANT`] a policy that never waits. [`Chaos`] makes any operation
+//! fail at random, also a real one; a [`FaultInjector`] can be switched while the
+//! program runs.
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,6 +28,7 @@
 
 mod alarms;
 mod alive;
+mod chaos;
 mod due;
 mod fault;
 mod instant;
@@ -43,6 +46,9 @@ mod tasks;
 mod timer;
 mod world;
 
+pub use chaos::{
+    Burst, Chaos, ChaosError, ChaosProblem, FaultInjector, Injected, Injection, NoChaos, Only,
+};
 pub use fault::Fault;
 pub use instant::INSTANT;
 pub use recorder::Recorder;

@@ -53,6 +53,13 @@ impl<E> Scripted<E> {
     }
 }
 
+/// As if the script had said so.
+impl From<Fault> for Scripted {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
 impl<E: Meaning> Meaning for Scripted<E> {
     fn verdict(&self) -> Verdict {
         match self {

@@ -15,6 +15,7 @@ mod budget;
 mod cancel;
 mod cases;
 mod ceiling;
+mod chaos;
 mod criticality;
 mod crowd;
 mod deadline;
