@@ -33,7 +33,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// # Errors
     ///
     /// When a limit of this process refuses: settle the attempt, which is in its
-    /// lane, as [`Ending::Refused`] with the verdict of the refusal.
+    /// lane, as [`Ending::Refused`](crate::Ending::Refused) with the verdict of the refusal.
     pub fn launch<L: Listener, S: Fn() -> u64>(
         &mut self,
         now: Instant,
