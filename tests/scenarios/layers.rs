@@ -29,7 +29,7 @@ const ROWS: [&[&str]; 6] = [
 ];
 
 /// The crates, lowest first; crates of one row do not know each other.
-const CRATES: [&[&str]; 4] = [
+const CRATES: [&[&str]; 5] = [
     &["core"],
     &["runtime"],
     &[
@@ -38,6 +38,7 @@ const CRATES: [&[&str]; 4] = [
         "runtime-embassy",
         "testing",
     ],
+    &["simulation"],
     &["."],
 ];
 

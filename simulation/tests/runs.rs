@@ -1,0 +1,199 @@
+//! Runs of the simulator, through its public face.
+
+use std::time::Duration;
+
+use steadfast_core::{
+    Backoff, Breaker, Budget, Criticality, EventKind, Hedge, Jitter, Policy, Ratio,
+};
+use steadfast_simulation::{Curve, Load, Mistake, Model, Report, Simulation};
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn search() -> Model {
+    Model::new(Curve::through(ms(20), ms(200)))
+}
+
+fn run(policy: Policy, model: Model, load: Load, span: Duration) -> Report {
+    let simulation = Simulation::new(policy, model, load, span);
+    simulation.run(1).expect("it works")
+}
+
+/// Three attempts at once, and nothing else.
+const BARE: Policy = Policy::DEFAULT
+    .with_backoff(Backoff::NONE)
+    .with_budget(Budget::NONE);
+
+// test-03.9
+#[test]
+fn without_a_guard_an_outage_triples_the_load() {
+    let model = Model::new(Curve::constant(ms(10))).down(secs(10), secs(10));
+    let report = run(BARE, model, Load::per_second(100), secs(30));
+    assert_eq!(report.amplification(), Ratio::times(3));
+    let down = report.seconds().get(11..20).expect("thirty seconds");
+    assert!(
+        down.iter()
+            .all(|second| second.succeeded == 0 && second.reached > 0)
+    );
+    let up = report.seconds().get(21..30).expect("thirty seconds");
+    assert!(up.iter().all(|second| second.failed == 0));
+    assert_eq!(report.calls(), report.succeeded() + report.failed());
+}
+
+// The real budget: without its law the report is another one.
+#[test]
+fn a_budget_bounds_what_a_brownout_costs() {
+    let model = search().failing(Ratio::percent(40));
+    let load = Load::per_second(200);
+    let with = run(Policy::DEFAULT, model.clone(), load.clone(), secs(60));
+    let without = Policy::DEFAULT.with_budget(Budget::NONE);
+    let without = run(without, model, load, secs(60));
+    assert!(with.load_multiplier() < Ratio::percent(112), "{with}");
+    assert!(without.load_multiplier() > Ratio::percent(150), "{without}");
+    assert!(with.count_of(EventKind::RejectedByBudget) > 1_000);
+    assert_eq!(without.count_of(EventKind::RejectedByBudget), 0);
+}
+
+#[test]
+fn a_breaker_opens_in_an_outage_and_closes_after_it() {
+    let policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
+    let model = search().down(secs(20), secs(20));
+    let report = run(policy, model, Load::per_second(100), secs(90));
+    assert!(report.breaker_opens() >= 1);
+    assert!(report.count_of(EventKind::BreakerClosed) >= 1);
+    let recovered = report.time_to_recover().expect("it recovers");
+    assert!(recovered < secs(30), "{report}");
+}
+
+#[test]
+fn hedging_shortens_the_tail() {
+    let model = Model::new(Curve::through(ms(20), ms(400)));
+    let load = Load::per_second(100);
+    let bare = run(Policy::DEFAULT, model.clone(), load.clone(), secs(120));
+    let hedged = Policy::DEFAULT.with_hedge(Hedge::DEFAULT);
+    let hedged = run(hedged, model, load, secs(120));
+    let p99 = Ratio::percent(99);
+    assert!(hedged.latency(p99) < bare.latency(p99), "{hedged}\n{bare}");
+    assert!(hedged.load_multiplier() < Ratio::percent(108));
+}
+
+#[test]
+fn a_mix_is_told_by_level() {
+    let load = Load::per_second(200).with_mix(Criticality::Sheddable, Ratio::percent(50));
+    let model = search().failing(Ratio::percent(30));
+    let report = run(Policy::DEFAULT, model, load, secs(60));
+    let availability = |level| report.availability_at(level);
+    // Sheddable calls leave half of the budget to the others.
+    let (less, more) = (Criticality::Sheddable, Criticality::Critical);
+    assert!(availability(less) < availability(more), "{report}");
+    assert_eq!(
+        report.calls_at(less) + report.calls_at(more),
+        report.calls()
+    );
+    assert!(report.to_string().contains("Sheddable "));
+}
+
+// test-03 section 11: same seed, same bytes; recording changes nothing.
+#[test]
+fn a_seed_is_one_course_of_events() {
+    let model = search()
+        .failing(Ratio::percent(5))
+        .with_capacity(40)
+        .browned_out(secs(20), Ratio::times(8), secs(20));
+    let policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
+    let load = Load::per_second(100).poisson();
+    let simulation = Simulation::new(policy, model, load, secs(60));
+    let text = |simulation: &Simulation, seed| simulation.run(seed).expect("it works").to_string();
+    let first = text(&simulation, 7);
+    assert_eq!(first, text(&simulation, 7));
+    assert_ne!(first, text(&simulation, 8));
+    let recorded = simulation.recording().run(7).expect("it works");
+    assert_eq!(first, recorded.to_string());
+    let timeline = recorded.timeline().expect("it was asked for");
+    assert!(timeline.is_sorted_by_key(|(at, _)| *at));
+    let attempts = timeline
+        .iter()
+        .filter(|(_, event)| event.kind() == EventKind::Attempt);
+    assert_eq!(
+        attempts.count() as u64,
+        recorded.count_of(EventKind::Attempt)
+    );
+}
+
+#[test]
+fn a_fleet_shares_the_dependency_and_nothing_else() {
+    let model = search().with_capacity(100);
+    let load = Load::per_second(10);
+    let simulation = Simulation::new(Policy::DEFAULT, model, load, secs(30));
+    let fleet = simulation.with_processes(50).run(3).expect("it works");
+    assert!((14_500..15_500).contains(&fleet.calls()), "{fleet}");
+}
+
+#[test]
+fn a_trace_is_replayed_call_by_call() {
+    let times = (0..500).map(|n| ms(n * n % 9_000));
+    let report = run(Policy::DEFAULT, search(), Load::replaying(times), secs(10));
+    assert_eq!(report.calls(), 500);
+}
+
+#[test]
+fn what_cannot_run_says_all_that_is_wrong() {
+    let model = Model::new(Curve::through(ms(20), ms(10))).browned_out(
+        secs(1),
+        Ratio::percent(50),
+        secs(1),
+    );
+    let load = Load::per_second(0).with_mix(Criticality::Critical, Ratio::percent(10));
+    let simulation = Simulation::new(Policy::DEFAULT.with_attempts(0), model, load, secs(0));
+    let error = simulation
+        .with_processes(0)
+        .run(1)
+        .expect_err("it cannot run");
+    assert_eq!(
+        error.mistakes(),
+        [
+            Mistake::NoSpan,
+            Mistake::NoProcess,
+            Mistake::Curve,
+            Mistake::Impairment,
+            Mistake::Load,
+            Mistake::Mix
+        ]
+    );
+    assert!(error.policy().is_some());
+    assert!(error.to_string().contains("attempts is 0"));
+}
+
+// test-03.13
+#[test]
+fn latencies_are_by_the_nearest_rank() {
+    let times = [0, 100, 200, 300].map(ms);
+    let report = run(
+        Policy::NONE,
+        Model::new(Curve::constant(ms(4))),
+        Load::replaying(times),
+        secs(1),
+    );
+    for quantile in [Ratio::ZERO, Ratio::percent(50), Ratio::ONE] {
+        assert_eq!(report.latency(quantile), ms(4));
+    }
+    let jitterless = Backoff::constant(ms(1)).with_jitter(Jitter::None);
+    assert!(Policy::DEFAULT.with_backoff(jitterless).validate().is_ok());
+}
+
+// test-03.21
+#[test]
+fn seeds_are_distinct() {
+    let simulation = Simulation::new(Policy::NONE, search(), Load::per_second(1), secs(1));
+    for seeds in [vec![], vec![7, 7]] {
+        let error = simulation.run_all(seeds).expect_err("no seeds");
+        assert_eq!(error.mistakes(), [Mistake::Seeds]);
+    }
+    let runs = simulation.run_all([7, 8]).expect("two seeds");
+    assert_eq!(runs.reports().len(), 2);
+}
