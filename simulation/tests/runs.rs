@@ -197,3 +197,20 @@ fn seeds_are_distinct() {
     let runs = simulation.run_all([7, 8]).expect("two seeds");
     assert_eq!(runs.reports().len(), 2);
 }
+
+// What a call needs is used again by the next one.
+#[test]
+fn a_simulated_call_allocates_nothing() {
+    let policy = Policy::DEFAULT.with_breaker(Breaker::DEFAULT);
+    let model = search().failing(Ratio::percent(1)).with_capacity(1_000);
+    let allocations = |span| {
+        let simulation = Simulation::new(policy, model.clone(), Load::per_second(500), span);
+        let run = || drop(simulation.run(1).expect("it works"));
+        allocation_counter::measure(run).count_total
+    };
+    let (short, long) = (allocations(secs(40)), allocations(secs(80)));
+    assert!(
+        long < short + 40,
+        "{short} for 20 000 calls, {long} for 40 000"
+    );
+}
