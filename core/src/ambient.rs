@@ -110,6 +110,37 @@ impl Ambient {
         }
     }
 
+    /// Returns what holds for a part of a piece of work: as [`Ambient::over`], but no
+    /// later an end than the outer one.
+    ///
+    /// What an attempt tells another process: its own end, or that of the request it is
+    /// made for, whichever is sooner.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use steadfast_core::{Ambient, Criticality, Instant};
+    ///
+    /// let end = |secs| Instant::ZERO.saturating_add(Duration::from_secs(secs));
+    /// let request = Ambient::NONE
+    ///     .with_deadline(end(1))
+    ///     .with_criticality(Criticality::Sheddable);
+    /// let attempt = Ambient::NONE.with_deadline(end(10)).with_retried(true);
+    /// let told = attempt.and(request);
+    /// assert_eq!(told.deadline(), Some(end(1)));
+    /// assert_eq!(told.criticality(), Some(Criticality::Sheddable));
+    /// ```
+    #[must_use]
+    pub fn and(self, outer: Self) -> Self {
+        let deadline = match (self.deadline, outer.deadline) {
+            (Some(own), Some(outer)) => Some(own.min(outer)),
+            (either, None) | (None, either) => either,
+        };
+        Self {
+            deadline,
+            ..self.over(outer)
+        }
+    }
+
     /// Returns the end of the work; [`Instant::MAX`] if it is said that there is
     /// none.
     #[must_use]

@@ -45,6 +45,9 @@ pub struct Flow {
     bound: Duration,
 }
 
+/// More attempts than that pay for themselves.
+const MOST: u32 = 10;
+
 impl Flow {
     /// Makes the flow of a call that has not begun.
     #[must_use]
@@ -165,8 +168,8 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
     /// in the place of the attempts. Once the stream was healthy, restarts, waits
     /// and deadline begin anew.
     ///
-    /// Its items pay for it as calls that succeed do, up to the one token that it
-    /// takes: a stream that has carried something needs nobody else's.
+    /// Its items pay for it as calls that succeed do, up to what it may take with all
+    /// its attempts: a stream that has carried something needs nobody else's tokens.
     pub fn resume<L: Listener, S: Fn() -> u64>(
         &mut self,
         flow: &mut Flow,
@@ -233,14 +236,15 @@ impl<M: Memory, J: Journal> Machine<'_, M, J> {
         restarts.is_healthy(ran) || (restarts.renews() && ran >= flow.bound)
     }
 
-    /// Deposits what items earn, at most a whole token.
+    /// Deposits what items earn, at most a whole token for each attempt.
     fn pay(&self, items: u32, now: Instant) {
         let Some(budget) = self.live.budget() else {
             return;
         };
         let fraction = budget.law().fraction().as_ppm();
         let whole = Ratio::ONE.as_ppm().div_ceil(fraction.max(1));
-        for _ in 0..items.min(whole) {
+        let most = whole.saturating_mul(self.policy().attempts().min(MOST));
+        for _ in 0..items.min(most) {
             budget.deposit(now);
         }
     }

@@ -80,12 +80,12 @@ impl<E> StreamError<E> {
     }
 }
 
-/// The source's own error is the source, or what kept it from being opened.
-impl<E: fmt::Display> fmt::Display for StreamError<E> {
+/// What happened; the source's own error is the source, as with a [`CallError`].
+impl<E> fmt::Display for StreamError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => write!(f, "the stream could not be opened: {error}"),
-            Self::Source(error) => write!(f, "the stream broke: {error}"),
+            Self::Source(_) => f.write_str("the stream broke"),
             Self::Stalled(stall) => write!(f, "the stream stalled: {stall}"),
         }
     }
@@ -95,7 +95,7 @@ impl<E: Error + 'static> Error for StreamError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Start(error) => error.source(),
-            Self::Source(error) => error.source(),
+            Self::Source(error) => Some(error),
             Self::Stalled(_) => None,
         }
     }

@@ -29,6 +29,25 @@ impl<K, T: StaticTimer, M: Memory, H: Lanes> Scope<K, T, ByError, NoRules, NoLis
     }
 }
 
+impl<K, T, C, M, H> Scope<K, T, C, NoRules, NoListener, M, H>
+where
+    T: StaticTimer,
+    C: Copy,
+    M: Memory,
+    H: Lanes,
+{
+    /// Makes a scope whose guards have a classifier of their own.
+    ///
+    /// # Panics
+    ///
+    /// As [`Scope::new`].
+    #[must_use]
+    #[track_caller]
+    pub const fn classified(policy: Policy, classifier: C, capacity: usize) -> Self {
+        Self::planned(Plan::of(policy, classifier, NoRules, NoListener), capacity)
+    }
+}
+
 impl<K, T, C, R, L, M, H> Scope<K, T, C, R, L, M, H>
 where
     T: StaticTimer,

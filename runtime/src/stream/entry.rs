@@ -67,6 +67,9 @@ impl<T: Timer, C, R, L, M: Memory, H: Flights> Guard<T, C, R, L, M, H> {
     /// before that is handed over: no item comes twice and none is lost, if the two
     /// mean the same.
     ///
+    /// A source that ends has ended; where a connection that closes early looks like an
+    /// end, make it an error.
+    ///
     /// A stream that stalls or fails after an item is resumed as often as the
     /// policy's [`Restarts`](steadfast_core::Restarts) allow: as if retried, so with
     /// a token of the budget, after a wait, if the breaker admits it and before the

@@ -188,16 +188,16 @@ fn items_pay_as_successes_do() {
     for _ in 0..u32::MAX / (1 << 20) {
         stream.flow.deliver();
     }
-    // What is left was there before: however many items, they pay for the restart only.
+    // However many items, they pay for the restart and its two retries only.
     assert!(stream.fail(500, Verdict::TRANSIENT).is_some());
-    assert_eq!(tokens(&live, at(500)), 1);
+    assert_eq!(tokens(&live, at(500)), 3);
     // And nothing where there is none.
     stream.open(600);
     for _ in 0..300 {
         stream.flow.deliver();
     }
     assert_eq!(stream.fail(700, Verdict::PERMANENT), None);
-    assert_eq!(tokens(&live, at(700)), 1);
+    assert_eq!(tokens(&live, at(700)), 3);
 }
 
 #[test]
