@@ -21,6 +21,7 @@ use crate::load::Load;
 use crate::model::Model;
 use crate::queueing::{Line, Queueing};
 use crate::report::Report;
+use crate::scheduler::{PERIOD, Readings, Scheduler};
 use crate::tally::Tally;
 use crate::target::Target;
 
@@ -51,6 +52,7 @@ pub struct Simulation {
     load: Load,
     span: Duration,
     processes: u32,
+    scheduler: Option<Scheduler>,
     is_recording: bool,
 }
 
@@ -68,6 +70,7 @@ struct Site {
     world: World,
     dice: Rc<Dice>,
     door: Door,
+    scheduler: Option<Scheduler>,
     in_flight: Cell<u32>,
     tally: Tally,
 }
@@ -88,6 +91,7 @@ impl Simulation {
             load,
             span,
             processes: 1,
+            scheduler: None,
             is_recording: false,
         }
     }
@@ -97,6 +101,15 @@ impl Simulation {
     #[must_use]
     pub fn with_processes(self, processes: u32) -> Self {
         Self { processes, ..self }
+    }
+
+    /// Returns the simulation with attempts that wait in the queue of a runtime first.
+    #[must_use]
+    pub fn with_scheduler(self, scheduler: Scheduler) -> Self {
+        Self {
+            scheduler: Some(scheduler),
+            ..self
+        }
     }
 
     /// Returns the simulation with another policy: for a comparison on the same seed.
@@ -128,6 +141,10 @@ impl Simulation {
             (!target.is_failing_possible(), Mistake::FailureRate),
             (!target.is_impairment_possible(), Mistake::Impairment),
             (!target.has_servers(), Mistake::NoServer),
+            (
+                self.scheduler.as_ref().is_some_and(|it| !it.is_possible()),
+                Mistake::Scheduler,
+            ),
             (!self.load.is_possible(), Mistake::Load),
             (!self.load.is_mix_possible(), Mistake::Mix),
         ];
@@ -194,10 +211,15 @@ impl Simulation {
                 Target::Queueing(queueing) => Door::of(queueing, &world, &dice),
             },
             dice,
+            scheduler: self.scheduler.clone(),
             in_flight: Cell::new(0),
             tally: Tally::new(self.expected_calls(), self.span, self.is_recording),
             world: world.clone(),
         });
+        if let Some(scheduler) = &self.scheduler {
+            let read = read_queue(world.clone(), scheduler.clone());
+            world.spawn("queue", read).detach();
+        }
         let plan = || Plan::of(self.policy, ByError, NoRules, NoListener);
         let process = |_| {
             Ok(Rc::new(Process::<H> {
@@ -287,6 +309,16 @@ fn give_way() -> impl Future<Output = ()> {
     })
 }
 
+/// Tells the world how long its queue is, for ever.
+async fn read_queue(world: World, scheduler: Scheduler) {
+    let mut readings = Readings::default();
+    loop {
+        world.sleep(PERIOD).await;
+        let reading = readings.read(scheduler.delay(world.now()));
+        world.set_queue_delay(Some(reading));
+    }
+}
+
 /// One call of a process.
 async fn call<H: Flights>(process: Rc<Process<H>>, level: Criticality) {
     let Process { guard, site } = &*process;
@@ -300,6 +332,9 @@ async fn call<H: Flights>(process: Rc<Process<H>>, level: Criticality) {
 impl Site {
     /// Serves one attempt.
     async fn serve(&self) -> Result<(), Fault> {
+        if let Some(scheduler) = &self.scheduler {
+            self.world.sleep(scheduler.delay(self.world.now())).await;
+        }
         let now = self.world.now();
         self.tally.reach(now);
         let _place = InFlight::enter(&self.in_flight);
@@ -364,6 +399,8 @@ pub enum Mistake {
     Load,
     /// Its mix of levels is impossible.
     Mix,
+    /// Its scheduler is impossible.
+    Scheduler,
     /// Its dependency has no server.
     NoServer,
     /// Its seeds are none, or one comes twice.
@@ -386,6 +423,9 @@ impl Mistake {
             }
             Self::Load => {
                 "the load is impossible: its mean gap, its ramp and its spikes are above zero"
+            }
+            Self::Scheduler => {
+                "the scheduler is impossible: its delays are above zero, and a stall lasts some time"
             }
             Self::NoServer => "its dependency has no server, so nobody is ever served",
             Self::Seeds => {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Backoff, Breaker, Budget, Criticality, EventKind, Hedge, Jitter, Policy, Ratio,
+    Backoff, Breaker, Budget, Criticality, EventKind, Hedge, Jitter, Policy, Ratio, Saturation,
 };
-use steadfast_simulation::{Curve, Load, Mistake, Model, Report, Simulation};
+use steadfast_simulation::{Curve, Load, Mistake, Model, Report, Scheduler, Simulation};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -196,6 +196,33 @@ fn seeds_are_distinct() {
     }
     let runs = simulation.run_all([7, 8]).expect("two seeds");
     assert_eq!(runs.reports().len(), 2);
+}
+
+/// How often this process took itself for slow, with a stall.
+fn saturated(after: Duration, delay: Duration, lasting: Duration) -> Report {
+    let policy = Policy::DEFAULT.with_saturation(Saturation::DEFAULT);
+    let scheduler = Scheduler::new(Duration::from_micros(80)).stalled(after, delay, lasting);
+    let simulation = Simulation::new(policy, search(), Load::per_second(200), secs(120));
+    let report = simulation.with_scheduler(scheduler).recording().run(1);
+    report.expect("it works")
+}
+
+// test-03.15, test-03.16
+#[test]
+fn a_process_knows_that_it_is_slow_itself() {
+    let long = saturated(secs(30), ms(400), secs(20));
+    assert_eq!(long.count_of(EventKind::SaturationDetected), 1, "{long}");
+    // Too early to know, and in time by the twentieth reading.
+    let early = saturated(secs(4), ms(400), ms(900));
+    assert_eq!(early.count_of(EventKind::SaturationDetected), 0);
+    let just = saturated(secs(5), ms(400), secs(20));
+    let timeline = just.timeline().expect("it was asked for");
+    let kind = |event: &(Duration, steadfast_core::Event)| event.1.kind();
+    let first = timeline
+        .iter()
+        .find(|event| kind(event) == EventKind::SaturationDetected);
+    let (at, _) = first.expect("it is detected");
+    assert!((secs(5)..ms(5_600)).contains(at), "{at:?}");
 }
 
 // What a call needs is used again by the next one.
