@@ -34,6 +34,7 @@ mod model;
 mod queueing;
 mod report;
 mod scheduler;
+mod search;
 mod simulation;
 mod tally;
 mod target;

@@ -112,6 +112,16 @@ impl Simulation {
         }
     }
 
+    /// Returns the simulation with so many times the load.
+    #[must_use]
+    pub(crate) fn at_load(&self, times: Ratio) -> Self {
+        let mut other = self.clone();
+        let mean =
+            u128::from(nanos(self.load.mean)) * 1_000_000 / u128::from(times.as_ppm().max(1));
+        other.load.mean = Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX));
+        other
+    }
+
     /// Returns the simulation with another policy: for a comparison on the same seed.
     #[must_use]
     pub fn with_policy(self, policy: Policy) -> Self {

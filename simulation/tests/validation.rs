@@ -77,6 +77,21 @@ fn a_trigger_a_little_deeper_never_ends() {
     }
 }
 
+// Item 5, fluid check: after the lighter trigger the load above which it stays down.
+#[test]
+fn the_load_that_turns_metastable_is_found() {
+    let light = experiment(Ratio::permille(225));
+    let is_metastable = |report: &Report| report.metastable() == Some(true);
+    let (least, most) = (Ratio::percent(50), Ratio::percent(150));
+    let found = light.least_load(least, most, 1, is_metastable);
+    let found = found.expect("it works").expect("it turns");
+    // It recovers at a rho of 0.38, and does not much above.
+    assert!(
+        found > Ratio::ONE && found < Ratio::percent(120),
+        "{found:?}"
+    );
+}
+
 // And the default policy's budget gets out of the deeper one.
 #[test]
 fn a_budget_ends_what_resends_keep_up() {
