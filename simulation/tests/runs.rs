@@ -241,3 +241,29 @@ fn a_simulated_call_allocates_nothing() {
         "{short} for 20 000 calls, {long} for 40 000"
     );
 }
+
+/// A brownout under everything a policy has on by default, and a breaker.
+fn brownout() -> Report {
+    let policy = Policy::DEFAULT
+        .with_name("search")
+        .with_breaker(Breaker::DEFAULT);
+    let model = search()
+        .failing(Ratio::permille(2))
+        .with_capacity(60)
+        .browned_out(secs(30), Ratio::times(8), secs(30));
+    let load = Load::per_second(200)
+        .poisson()
+        .with_mix(Criticality::Sheddable, Ratio::percent(20));
+    Simulation::new(policy, model, load, secs(120))
+        .run(2_026)
+        .expect("it works")
+}
+
+// The same bytes in every build and on every machine: to accept a new engine's, read
+// the difference and overwrite the file.
+#[test]
+fn a_seed_gives_these_bytes() {
+    let expected = include_str!("data/brownout.txt");
+    let found = format!("{}\n", brownout());
+    assert_eq!(found, expected);
+}
