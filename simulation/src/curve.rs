@@ -118,7 +118,7 @@ mod tests {
         spread(MS(20), MS(200), u32::try_from(draw).expect("a part")).as_micros()
     }
 
-    // test-03.1
+    // test-03.1, test-03.2: in nanoseconds, rounded down.
     #[test]
     fn the_curve_goes_through_its_quantiles() {
         assert_eq!(ROOT_99, (99 * ONE * ONE).isqrt());

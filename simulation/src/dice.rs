@@ -161,7 +161,7 @@ mod tests {
         assert!((0..1_000).all(|_| dice.happens(Ratio::ONE)));
     }
 
-    // test-02.1, test-02.2, test-03.4: the numbers of our own stream.
+    // test-03.4, test-03.10: the numbers of our own stream.
     #[test]
     fn the_stream_is_pinned() {
         let dice = Dice::new(42);

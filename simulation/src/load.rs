@@ -263,4 +263,16 @@ mod tests {
         assert_eq!(Load::per_second(1).level(&dice), Criticality::Critical);
         assert_eq!(dice.draw(), Dice::new(1).draw());
     }
+
+    // test-03.5: the first arrivals of our own stream.
+    #[test]
+    fn the_first_arrivals_are_pinned() {
+        let (load, dice) = (Load::per_second(10), Dice::new(1));
+        let mut now = Instant::ZERO;
+        let arrivals = [(); 3].map(|()| {
+            now = now.saturating_add(load.gap(now, 1, &dice));
+            now.as_nanos()
+        });
+        assert_eq!(arrivals, [69_498_556, 196_501_846, 252_553_835]);
+    }
 }

@@ -321,3 +321,6 @@ impl fmt::Display for Millis {
         write!(f, "{}.{} ms", tenths / 10, tenths % 10)
     }
 }
+
+#[cfg(test)]
+mod tests;

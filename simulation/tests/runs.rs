@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Backoff, Breaker, Budget, Criticality, EventKind, Hedge, Jitter, Policy, Ratio, Saturation,
+    Backoff, Breaker, Budget, Concurrency, Criticality, EventKind, Hedge, Jitter, Policy, Ratio,
+    Saturation,
 };
 use steadfast_simulation::{Curve, Load, Mistake, Model, Report, Scheduler, Simulation};
 
@@ -266,4 +267,18 @@ fn a_seed_gives_these_bytes() {
     let expected = include_str!("data/brownout.txt");
     let found = format!("{}\n", brownout());
     assert_eq!(found, expected);
+}
+
+// test-03.17
+#[test]
+fn a_limit_refuses_in_a_brownout_only() {
+    let policy = Policy::DEFAULT.with_concurrency(Concurrency::fixed(60));
+    let curve = Curve::through(ms(50), ms(120));
+    let run = |model| run(policy, model, Load::per_second(400), secs(60));
+    let healthy = run(Model::new(curve));
+    let slow = run(Model::new(curve).browned_out(secs(10), Ratio::times(8), secs(40)));
+    assert_eq!(healthy.refused_by_limits(), 0, "{healthy}");
+    assert!(slow.refused_by_limits() > 1_000, "{slow}");
+    assert!(slow.reached() < healthy.reached());
+    assert!(slow.to_string().contains("refused here"));
 }
