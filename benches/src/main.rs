@@ -3,6 +3,7 @@
 mod cases;
 mod clocks;
 mod parts;
+mod simulated;
 
 use std::env;
 use std::error::Error;
@@ -10,6 +11,7 @@ use std::process::Command;
 
 use cases::{CASES, Case};
 use parts::PARTS;
+use simulated::SIMULATED;
 
 /// Long enough that a single stray instruction a call is seen.
 const CALLS: u64 = 10_000;
@@ -23,10 +25,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         [] => {
             table("call", &CASES)?;
             println!();
-            table("part", &PARTS)
+            table("part", &PARTS)?;
+            println!();
+            table("simulated call", &SIMULATED)
         }
         [name, calls] => {
-            let case = CASES.iter().chain(&PARTS).find(|case| case.name == name);
+            let case = CASES
+                .iter()
+                .chain(&PARTS)
+                .chain(&SIMULATED)
+                .find(|case| case.name == name);
             let case = case.ok_or_else(|| format!("no case is called `{name}`"))?;
             (case.run)(calls.parse()?);
             Ok(())
