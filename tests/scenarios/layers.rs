@@ -29,7 +29,7 @@ const ROWS: [&[&str]; 6] = [
 ];
 
 /// The crates, lowest first; crates of one row do not know each other.
-const CRATES: [&[&str]; 5] = [
+const CRATES: [&[&str]; 6] = [
     &["core"],
     &["runtime"],
     &[
@@ -39,6 +39,7 @@ const CRATES: [&[&str]; 5] = [
         "testing",
     ],
     &["simulation"],
+    &["lab"],
     &["."],
 ];
 
