@@ -9,6 +9,8 @@ use crate::measure::{Measure, Value};
 /// The width of the names in the text of a report.
 const NAME: usize = 17;
 
+const METASTABLE: &str = Measure::Metastable.name();
+
 /// The rows of a table: a name, and a number of each policy.
 type Rows = Vec<(String, Vec<String>)>;
 
@@ -28,6 +30,17 @@ pub(crate) fn of_reports(names: &[&str], reports: &[&Report]) -> String {
             }
         }
     }
+    // A report says it only where it is so.
+    if let Some((_, row)) = rows
+        .iter_mut()
+        .find(|(name, _)| name.starts_with(METASTABLE))
+    {
+        for (cell, report) in row.iter_mut().zip(reports) {
+            if report.metastable() == Some(false) {
+                "no".clone_into(cell);
+            }
+        }
+    }
     drawn(names, &rows)
 }
 
@@ -38,10 +51,7 @@ pub(crate) fn of_bands(names: &[&str], runs: &[Vec<Report>]) -> String {
         match measure {
             Measure::AvailabilityAt(level) => reports.any(|report| report.calls_at(*level) > 0),
             Measure::RefusedHere => reports.any(|report| report.refused_by_limits() > 0),
-            Measure::TimeToRecover | Measure::Metastable => {
-                reports.any(|report| report.metastable().is_some())
-                    || runs.iter().flatten().any(|r| r.time_to_recover().is_some())
-            }
+            Measure::Metastable => reports.any(|report| report.metastable().is_some()),
             _ => true,
         }
     };
