@@ -52,8 +52,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Says an unknown word with the one that was probably meant.
+/// Says in the words of a file what the parser says in its own: an unknown word with the
+/// one that was probably meant, and a key that is missing.
 fn explained(message: &str) -> String {
+    if let Some(missing) = message.strip_prefix("missing field ") {
+        return format!("the key {missing} is missing here");
+    }
     let kinds = [("unknown field ", "key"), ("unknown variant ", "word")];
     let found = kinds
         .into_iter()
