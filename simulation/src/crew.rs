@@ -1,7 +1,7 @@
 //! Many futures of one kind, without an allocation each.
 
 use std::cell::RefCell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -50,10 +50,35 @@ impl<F: Future<Output = ()> + 'static> Crew<F> {
         self.world.spawn("call", Sitting { seat, free }).detach();
     }
 
+    /// Waits until all have ended, or nothing is left that could end them.
+    pub(crate) async fn finish(&self) {
+        // The last one to be started has not run yet.
+        give_way().await;
+        while self.busy() > 0 {
+            match self.world.next_timer() {
+                Some(at) => self.world.sleep_until(at).await,
+                None => return,
+            }
+        }
+    }
+
     /// Returns how many have not ended.
     pub(crate) fn busy(&self) -> usize {
         *self.seats.borrow() - self.shared.borrow().len()
     }
+}
+
+/// Lets everything else that can run do so.
+fn give_way() -> impl Future<Output = ()> {
+    let mut has_waited = false;
+    poll_fn(move |cx| {
+        if has_waited {
+            return Poll::Ready(());
+        }
+        has_waited = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// Polls whoever sits in a seat.

@@ -24,17 +24,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod arrivals;
 mod band;
 mod crew;
 mod curve;
 mod dice;
 mod impairment;
 mod load;
+mod mistake;
 mod model;
 mod queueing;
 mod report;
 mod scheduler;
 mod search;
+mod server;
 mod simulation;
 mod tally;
 mod target;
@@ -42,10 +45,11 @@ mod target;
 pub use band::{Band, Runs};
 pub use curve::Curve;
 pub use load::Load;
+pub use mistake::{Mistake, SimulationError};
 pub use model::Model;
 pub use queueing::Queueing;
 pub use report::Report;
 pub use scheduler::Scheduler;
-pub use simulation::{Mistake, Simulation, SimulationError};
+pub use simulation::Simulation;
 pub use tally::Second;
 pub use target::Target;

@@ -6,6 +6,7 @@ use steadfast_core::{Criticality, Instant, Ratio};
 
 use crate::dice::{Dice, nanos};
 use crate::impairment::{NORMAL, Stretch};
+use crate::mistake::Mistake;
 
 /// What one process asks of a dependency.
 ///
@@ -164,7 +165,17 @@ impl Load {
         Criticality::Critical
     }
 
-    pub(crate) fn is_possible(&self) -> bool {
+    /// All that makes it impossible.
+    pub(crate) fn mistakes(&self) -> impl Iterator<Item = Mistake> + use<> {
+        let checks = [
+            (!self.is_possible(), Mistake::Load),
+            (!self.is_mix_possible(), Mistake::Mix),
+        ];
+        let found = checks.into_iter().filter(|(is_one, _)| *is_one);
+        found.map(|(_, mistake)| mistake)
+    }
+
+    fn is_possible(&self) -> bool {
         !self.mean.is_zero()
             && !self
                 .ramp
@@ -172,7 +183,7 @@ impl Load {
             && self.spikes.iter().all(|(_, times)| *times > Ratio::ZERO)
     }
 
-    pub(crate) fn is_mix_possible(&self) -> bool {
+    fn is_mix_possible(&self) -> bool {
         let sum: u64 = self
             .mix
             .iter()

@@ -7,8 +7,9 @@ use std::thread;
 
 use steadfast_core::Ratio;
 
+use crate::mistake::SimulationError;
 use crate::report::Report;
-use crate::simulation::{Simulation, SimulationError};
+use crate::simulation::Simulation;
 
 /// Into how many parts each round divides what is left: the same on every machine, so
 /// that the answer is.

@@ -1,10 +1,6 @@
 //! A policy, a dependency, a load, and a run of them.
 
-use std::cell::Cell;
-use std::fmt;
-use std::future::{Future, poll_fn};
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 use steadfast_core::{
@@ -14,14 +10,15 @@ use steadfast_core::{
 use steadfast_runtime::{Flights, Guard, Plan};
 use steadfast_testing::{Fault, VirtualTimer, World};
 
+use crate::arrivals::Arrivals;
 use crate::band::Runs;
 use crate::crew::Crew;
 use crate::dice::{Dice, nanos};
 use crate::load::Load;
-use crate::model::Model;
-use crate::queueing::{Line, Queueing};
+use crate::mistake::{Mistake, SimulationError, are_seeds_impossible, policy_error};
 use crate::report::Report;
 use crate::scheduler::{PERIOD, Readings, Scheduler};
+use crate::server::Server;
 use crate::tally::Tally;
 use crate::target::Target;
 
@@ -69,16 +66,9 @@ struct Process<H: Flights> {
 struct Site {
     world: World,
     dice: Rc<Dice>,
-    door: Door,
+    server: Server,
     scheduler: Option<Scheduler>,
-    in_flight: Cell<u32>,
     tally: Tally,
-}
-
-/// Where attempts arrive.
-enum Door {
-    Model(Model),
-    Line { line: Rc<Line>, failing: Ratio },
 }
 
 impl Simulation {
@@ -143,27 +133,19 @@ impl Simulation {
     ///
     /// With every problem.
     pub fn validate(&self) -> Result<(), SimulationError> {
-        let target = &self.target;
+        let is_stuck = self.scheduler.as_ref().is_some_and(|it| !it.is_possible());
         let checks = [
             (self.span.is_zero(), Mistake::NoSpan),
             (self.processes == 0, Mistake::NoProcess),
-            (!target.is_curve_possible(), Mistake::Curve),
-            (!target.is_failing_possible(), Mistake::FailureRate),
-            (!target.is_impairment_possible(), Mistake::Impairment),
-            (!target.has_servers(), Mistake::NoServer),
-            (
-                self.scheduler.as_ref().is_some_and(|it| !it.is_possible()),
-                Mistake::Scheduler,
-            ),
-            (!self.load.is_possible(), Mistake::Load),
-            (!self.load.is_mix_possible(), Mistake::Mix),
+            (is_stuck, Mistake::Scheduler),
         ];
-        let mistakes = checks.into_iter().filter(|(is_one, _)| *is_one);
-        let mistakes: Vec<_> = mistakes.map(|(_, mistake)| mistake).collect();
-        let policy = match self.policy.hedge() {
-            Some(_) => self.policy.try_checked_for::<Local, Hedged<2>>().err(),
-            None => self.policy.try_checked_for::<Local, Single>().err(),
-        };
+        let own = checks.into_iter().filter(|(is_one, _)| *is_one);
+        let own = own.map(|(_, mistake)| mistake);
+        let mistakes: Vec<_> = own
+            .chain(self.target.mistakes())
+            .chain(self.load.mistakes())
+            .collect();
+        let policy = policy_error(&self.policy);
         if mistakes.is_empty() && policy.is_none() {
             return Ok(());
         }
@@ -198,10 +180,7 @@ impl Simulation {
     /// come twice, which would make the runs look more alike than they are.
     pub fn run_all(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Runs, SimulationError> {
         let seeds: Vec<_> = seeds.into_iter().collect();
-        let mut distinct = seeds.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        if distinct.is_empty() || distinct.len() < seeds.len() {
+        if are_seeds_impossible(&seeds) {
             return Err(SimulationError {
                 mistakes: vec![Mistake::Seeds],
                 policy: None,
@@ -216,14 +195,14 @@ impl Simulation {
         world.set_patience(u64::MAX);
         let dice = Rc::new(Dice::new(seed));
         let site = Rc::new(Site {
-            door: match &self.target {
-                Target::Model(model) => Door::Model(model.clone()),
-                Target::Queueing(queueing) => Door::of(queueing, &world, &dice),
-            },
+            server: Server::open(&self.target, &world, &dice),
             dice,
             scheduler: self.scheduler.clone(),
-            in_flight: Cell::new(0),
-            tally: Tally::new(self.expected_calls(), self.span, self.is_recording),
+            tally: Tally::new(
+                self.expected_calls(),
+                self.span,
+                self.is_recording.then(|| world.timer()),
+            ),
             world: world.clone(),
         });
         if let Some(scheduler) = &self.scheduler {
@@ -241,16 +220,11 @@ impl Simulation {
             .map(process)
             .collect::<Result<Vec<_>, PolicyError>>()?;
         world.block_on(self.offer(&site, &processes));
-        drop((world, processes));
-        let counted = match Rc::try_unwrap(site) {
-            Ok(site) => site.tally.take(),
-            Err(site) => Tally::new(0, site.world.elapsed(), false).take(),
-        };
         Ok(Report::new(
             seed,
             self.span,
             self.target.well_from(),
-            counted,
+            site.tally.take(),
         ))
     }
 
@@ -268,20 +242,8 @@ impl Simulation {
     async fn offer<H: Flights>(&self, site: &Rc<Site>, processes: &[Rc<Process<H>>]) {
         let (world, end) = (&site.world, Instant::ZERO.saturating_add(self.span));
         let crew = Crew::new(world);
-        let mut trace = self.load.trace.iter().flatten().copied();
-        let mut at = Instant::ZERO;
-        loop {
-            let next = if self.load.trace.is_some() {
-                trace.next()
-            } else {
-                let gap = self.load.gap(at, self.processes, &site.dice);
-                // A load without gaps would never end.
-                Some(at.saturating_add(gap.max(Duration::from_nanos(1))))
-            };
-            let Some(next) = next.filter(|next| *next <= end) else {
-                break;
-            };
-            at = next;
+        let mut arrivals = Arrivals::of(&self.load, self.processes, end);
+        while let Some(at) = arrivals.next(&site.dice) {
             world.sleep_until(at).await;
             let chosen = match self.processes {
                 1 => 0,
@@ -295,28 +257,8 @@ impl Simulation {
                 crew.start(call(Rc::clone(process), level));
             }
         }
-        // The last one to be started has not run yet.
-        give_way().await;
-        while crew.busy() > 0 {
-            match world.next_timer() {
-                Some(at) => world.sleep_until(at).await,
-                None => return,
-            }
-        }
+        crew.finish().await;
     }
-}
-
-/// Lets everything else that can run do so.
-fn give_way() -> impl Future<Output = ()> {
-    let mut has_waited = false;
-    poll_fn(move |cx| {
-        if has_waited {
-            return Poll::Ready(());
-        }
-        has_waited = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
 }
 
 /// Tells the world how long its queue is, for ever.
@@ -333,7 +275,6 @@ async fn read_queue(world: World, scheduler: Scheduler) {
 async fn call<H: Flights>(process: Rc<Process<H>>, level: Criticality) {
     let Process { guard, site } = &*process;
     let begun = site.tally.begin(site.world.now(), level);
-    site.tally.tick(site.world.now());
     let call = guard.call(|_| site.serve()).criticality(level);
     let answer = call.listen(&site.tally).await;
     site.tally.end(begun, site.world.now(), answer.is_ok());
@@ -345,148 +286,7 @@ impl Site {
         if let Some(scheduler) = &self.scheduler {
             self.world.sleep(scheduler.delay(self.world.now())).await;
         }
-        let now = self.world.now();
-        self.tally.reach(now);
-        let _place = InFlight::enter(&self.in_flight);
-        let fails = match &self.door {
-            Door::Model(model) => {
-                let fate = model.serve(now, self.in_flight.get(), &self.dice);
-                if !fate.latency.is_zero() {
-                    self.world.sleep(fate.latency).await;
-                }
-                fate.fails
-            }
-            Door::Line { line, failing } => {
-                line.visit().await;
-                self.dice.happens(*failing)
-            }
-        };
-        self.tally.tick(self.world.now());
-        if fails { Err(Fault::Transient) } else { Ok(()) }
+        self.tally.reach(self.world.now());
+        self.server.serve().await
     }
 }
-
-impl Door {
-    fn of(queueing: &Queueing, world: &World, dice: &Rc<Dice>) -> Self {
-        Self::Line {
-            line: Line::open(queueing.clone(), world, dice),
-            failing: queueing.failing,
-        }
-    }
-}
-
-/// One attempt in flight, until it ends or is dropped.
-struct InFlight<'a>(&'a Cell<u32>);
-
-impl<'a> InFlight<'a> {
-    fn enter(count: &'a Cell<u32>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
-/// Something that makes a simulation impossible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mistake {
-    /// It lasts no time.
-    NoSpan,
-    /// It has no process.
-    NoProcess,
-    /// Its curve is impossible.
-    Curve,
-    /// Its failure rate is no share.
-    FailureRate,
-    /// One of its impairments is impossible.
-    Impairment,
-    /// Its load is impossible.
-    Load,
-    /// Its mix of levels is impossible.
-    Mix,
-    /// Its scheduler is impossible.
-    Scheduler,
-    /// Its dependency has no server.
-    NoServer,
-    /// Its seeds are none, or one comes twice.
-    Seeds,
-}
-
-impl Mistake {
-    /// Says what is wrong, and what to do about it.
-    #[must_use]
-    pub const fn message(self) -> &'static str {
-        match self {
-            Self::NoSpan => "it lasts no time: give it some seconds",
-            Self::NoProcess => "it has no process: 1 is one program with its guard",
-            Self::Curve => {
-                "the curve is impossible: its times are above zero, and its p99 is not below its p50"
-            }
-            Self::FailureRate => "the failure rate is above 100%",
-            Self::Impairment => {
-                "an impairment is impossible: it lasts some time, and makes nothing faster"
-            }
-            Self::Load => {
-                "the load is impossible: its mean gap, its ramp and its spikes are above zero"
-            }
-            Self::Scheduler => {
-                "the scheduler is impossible: its delays are above zero, and a stall lasts some time"
-            }
-            Self::NoServer => "its dependency has no server, so nobody is ever served",
-            Self::Seeds => {
-                "seeds are distinct, and at least one: one that comes twice says nothing new"
-            }
-            Self::Mix => {
-                "the mix is impossible: each level once, not critical, which is what is left, and 100% in all at most"
-            }
-        }
-    }
-}
-
-/// A simulation that cannot run, and all that is wrong with it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SimulationError {
-    mistakes: Vec<Mistake>,
-    policy: Option<Box<PolicyError>>,
-}
-
-impl SimulationError {
-    /// Returns what is wrong with the scenario.
-    #[must_use]
-    pub fn mistakes(&self) -> &[Mistake] {
-        &self.mistakes
-    }
-
-    /// Returns what is wrong with the policy.
-    #[must_use]
-    pub fn policy(&self) -> Option<&PolicyError> {
-        self.policy.as_deref()
-    }
-}
-
-impl fmt::Display for SimulationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the simulation cannot run")?;
-        for mistake in &self.mistakes {
-            write!(f, "\n- {}", mistake.message())?;
-        }
-        match &self.policy {
-            Some(policy) => write!(f, "\n- {policy}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// As its text, which is what `unwrap` shows.
-impl fmt::Debug for SimulationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for SimulationError {}

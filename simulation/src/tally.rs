@@ -3,7 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use steadfast_core::{Criticality, Event, EventKind, Instant, Listener};
+use steadfast_core::{Clock, Criticality, Event, EventKind, Instant, Listener};
+use steadfast_testing::VirtualTimer;
 
 /// How many kinds of events can be counted.
 const KINDS: usize = 64;
@@ -17,8 +18,14 @@ pub(crate) struct Tally {
     calls: RefCell<Vec<Call>>,
     seconds: RefCell<Vec<Second>>,
     /// What was heard and when, if that is asked for.
-    timeline: Option<RefCell<Vec<(Duration, Event)>>>,
-    now: Cell<Instant>,
+    timeline: Option<Timeline>,
+}
+
+/// What was heard, and the clock that says when.
+#[derive(Debug)]
+struct Timeline {
+    clock: VirtualTimer,
+    heard: RefCell<Vec<(Duration, Event)>>,
 }
 
 /// One call.
@@ -51,7 +58,8 @@ pub struct Second {
 pub(crate) struct Begun(usize);
 
 impl Tally {
-    pub(crate) fn new(expected: usize, span: Duration, is_recording: bool) -> Self {
+    /// With room for so many calls; with a clock, every event is kept.
+    pub(crate) fn new(expected: usize, span: Duration, clock: Option<VirtualTimer>) -> Self {
         let seconds = usize::try_from(span.as_secs()).unwrap_or(0).min(1 << 20);
         Self {
             kinds: [const { Cell::new(0) }; KINDS],
@@ -59,8 +67,10 @@ impl Tally {
             reached: Cell::new(0),
             calls: RefCell::new(Vec::with_capacity(expected)),
             seconds: RefCell::new(Vec::with_capacity(seconds + 64)),
-            timeline: is_recording.then(RefCell::default),
-            now: Cell::new(Instant::ZERO),
+            timeline: clock.map(|clock| Timeline {
+                clock,
+                heard: RefCell::default(),
+            }),
         }
     }
 
@@ -102,11 +112,6 @@ impl Tally {
         self.second(now, |second| second.reached += 1);
     }
 
-    /// Says what time it is, for events.
-    pub(crate) fn tick(&self, now: Instant) {
-        self.now.set(now);
-    }
-
     fn second(&self, now: Instant, change: impl FnOnce(&mut Second)) {
         let index = usize::try_from(now.saturating_since(Instant::ZERO).as_secs());
         let mut seconds = self.seconds.borrow_mut();
@@ -119,14 +124,15 @@ impl Tally {
         }
     }
 
-    pub(crate) fn take(self) -> Counted {
+    /// Takes what was counted.
+    pub(crate) fn take(&self) -> Counted {
         Counted {
-            kinds: self.kinds.map(Cell::into_inner),
+            kinds: self.kinds.each_ref().map(Cell::get),
             refused: self.refused.get(),
             reached: self.reached.get(),
-            calls: self.calls.into_inner(),
-            seconds: self.seconds.into_inner(),
-            timeline: self.timeline.map(RefCell::into_inner),
+            calls: self.calls.take(),
+            seconds: self.seconds.take(),
+            timeline: self.timeline.as_ref().map(|timeline| timeline.heard.take()),
         }
     }
 }
@@ -151,8 +157,8 @@ impl Listener for Tally {
             self.refused.set(self.refused.get() + 1);
         }
         if let Some(timeline) = &self.timeline {
-            let now = self.now.get().saturating_since(Instant::ZERO);
-            timeline.borrow_mut().push((now, *event));
+            let now = timeline.clock.now().saturating_since(Instant::ZERO);
+            timeline.heard.borrow_mut().push((now, *event));
         }
     }
 }

@@ -4,6 +4,7 @@ use steadfast_core::{Instant, Ratio};
 
 use crate::curve::Curve;
 use crate::impairment::Impairments;
+use crate::mistake::Mistake;
 use crate::model::Model;
 use crate::queueing::Queueing;
 
@@ -55,19 +56,16 @@ impl Target {
         self.impairments().end()
     }
 
-    pub(crate) fn is_curve_possible(&self) -> bool {
-        self.curve().is_possible()
-    }
-
-    pub(crate) fn is_failing_possible(&self) -> bool {
-        self.failing() <= Ratio::ONE
-    }
-
-    pub(crate) fn is_impairment_possible(&self) -> bool {
-        self.impairments().is_possible()
-    }
-
-    pub(crate) fn has_servers(&self) -> bool {
-        !matches!(self, Self::Queueing(queueing) if queueing.servers == 0)
+    /// All that makes it impossible.
+    pub(crate) fn mistakes(&self) -> impl Iterator<Item = Mistake> + use<> {
+        let has_no_server = matches!(self, Self::Queueing(queueing) if queueing.servers == 0);
+        let checks = [
+            (!self.curve().is_possible(), Mistake::Curve),
+            (self.failing() > Ratio::ONE, Mistake::FailureRate),
+            (!self.impairments().is_possible(), Mistake::Impairment),
+            (has_no_server, Mistake::NoServer),
+        ];
+        let found = checks.into_iter().filter(|(is_one, _)| *is_one);
+        found.map(|(_, mistake)| mistake)
     }
 }

@@ -13,7 +13,7 @@ fn report(span_ms: u64, well_from: u64, starts: &[u64], failing: &[u64]) -> Repo
         level: Criticality::Critical,
         is_ok: !failing.contains(&start),
     };
-    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, false).take();
+    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, None).take();
     counted.calls = starts.iter().map(call).collect();
     let span = Duration::from_millis(span_ms);
     Report::new(1, span, Some(at(well_from)), counted)
@@ -44,7 +44,7 @@ fn a_second_in_which_nothing_began_amplifies_nothing() {
         reached,
         ..Second::default()
     };
-    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, false).take();
+    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, None).take();
     counted.seconds = vec![second(100, 100), second(100, 130), second(0, 5)];
     let report = Report::new(1, Duration::from_secs(3), None, counted);
     assert_eq!(report.amplification(), Ratio::percent(130));
@@ -53,7 +53,7 @@ fn a_second_in_which_nothing_began_amplifies_nothing() {
 // test-03.13
 #[test]
 fn a_quantile_is_a_value_that_was_there() {
-    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, false).take();
+    let mut counted = crate::tally::Tally::new(0, Duration::ZERO, None).take();
     counted.calls = (1..=4)
         .map(|took| Call {
             start: at(0),
