@@ -2,7 +2,8 @@
 //!
 //! The guards of Steadfast as they ship, on virtual time, against a model: see
 //! [`Simulation`]. Four things are not real: the clock, chance, the callers and the
-//! dependency, which is a [`Model`] or a [`Queueing`] server. Everything is counted in
+//! dependency, which is a [`Model`] or a [`Queueing`] server; for services that call
+//! services see [`Topology`]. Everything is counted in
 //! integers, so that a seed gives the same [`Report`] on every machine.
 //!
 //! ```
@@ -41,6 +42,7 @@ mod server;
 mod simulation;
 mod tally;
 mod target;
+mod topology;
 
 pub use band::{Band, Runs};
 pub use curve::Curve;
@@ -53,3 +55,4 @@ pub use scheduler::Scheduler;
 pub use simulation::Simulation;
 pub use tally::Second;
 pub use target::Target;
+pub use topology::{Topology, TopologyError, TopologyProblem, TopologyReport, TopologyRuns};
