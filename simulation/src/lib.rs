@@ -3,8 +3,8 @@
 //! The guards of Steadfast as they ship, on virtual time, against a model: see
 //! [`Simulation`]. Four things are not real: the clock, chance, the callers and the
 //! dependency, which is a [`Model`] or a [`Queueing`] server; for services that call
-//! services see [`Topology`]. Everything is counted in
-//! integers, so that a seed gives the same [`Report`] on every machine.
+//! services see [`Topology`]. Everything is counted in integers, so that a seed gives the
+//! same [`Report`] on every machine.
 //!
 //! ```
 //! use std::time::Duration;
