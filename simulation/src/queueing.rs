@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use steadfast_core::Ratio;
-use steadfast_testing::World;
+use steadfast_testing::{Task, World};
 
 use crate::curve::Curve;
 use crate::dice::Dice;
@@ -128,8 +128,12 @@ enum State {
 }
 
 impl Line {
-    /// Opens the line, and lets the servers of a world work.
-    pub(crate) fn open(queueing: Queueing, world: &World, dice: &Rc<Dice>) -> Rc<Self> {
+    /// Opens the line, and lets the servers of a world work for as long as they are kept.
+    pub(crate) fn open(
+        queueing: Queueing,
+        world: &World,
+        dice: &Rc<Dice>,
+    ) -> (Rc<Self>, Vec<Task<()>>) {
         let line = Rc::new(Self {
             waiting: RefCell::default(),
             jobs: RefCell::default(),
@@ -138,11 +142,12 @@ impl Line {
             generation: Cell::new(0),
             queueing,
         });
-        for _ in 0..line.queueing.servers {
+        let servers = (0..line.queueing.servers).map(|_| {
             let served = serve(Rc::clone(&line), world.clone(), Rc::clone(dice));
-            world.spawn("server", served).detach();
-        }
-        line
+            world.spawn("server", served)
+        });
+        let servers = servers.collect();
+        (line, servers)
     }
 
     /// Waits in line and for the service.

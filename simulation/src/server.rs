@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use steadfast_core::Ratio;
-use steadfast_testing::{Fault, World};
+use steadfast_testing::{Fault, Task, World};
 
 use crate::dice::Dice;
 use crate::model::Model;
@@ -22,7 +22,12 @@ pub(crate) struct Server {
 /// Where attempts arrive.
 enum Door {
     Model(Model),
-    Line { line: Rc<Line>, failing: Ratio },
+    Line {
+        line: Rc<Line>,
+        failing: Ratio,
+        /// They never end by themselves, and each holds the world it works in.
+        _servers: Vec<Task<()>>,
+    },
 }
 
 impl Server {
@@ -49,7 +54,7 @@ impl Server {
                 }
                 fate.fails
             }
-            Door::Line { line, failing } => {
+            Door::Line { line, failing, .. } => {
                 line.visit().await;
                 self.dice.happens(*failing)
             }
@@ -60,9 +65,11 @@ impl Server {
 
 impl Door {
     fn of(queueing: &Queueing, world: &World, dice: &Rc<Dice>) -> Self {
+        let (line, servers) = Line::open(queueing.clone(), world, dice);
         Self::Line {
-            line: Line::open(queueing.clone(), world, dice),
+            line,
             failing: queueing.failing,
+            _servers: servers,
         }
     }
 }

@@ -205,10 +205,11 @@ impl Simulation {
             ),
             world: world.clone(),
         });
-        if let Some(scheduler) = &self.scheduler {
+        // Never ends by itself, and holds the world.
+        let _reading = self.scheduler.as_ref().map(|scheduler| {
             let read = read_queue(world.clone(), scheduler.clone());
-            world.spawn("queue", read).detach();
-        }
+            world.spawn("queue", read)
+        });
         let plan = || Plan::of(self.policy, ByError, NoRules, NoListener);
         let process = |_| {
             Ok(Rc::new(Process::<H> {

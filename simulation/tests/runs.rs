@@ -6,7 +6,9 @@ use steadfast_core::{
     Backoff, Breaker, Budget, Concurrency, Criticality, EventKind, Hedge, Jitter, Policy, Ratio,
     Saturation,
 };
-use steadfast_simulation::{Curve, Load, Mistake, Model, Report, Scheduler, Simulation};
+use steadfast_simulation::{
+    Curve, Load, Mistake, Model, Queueing, Report, Scheduler, Simulation, Topology,
+};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -241,6 +243,26 @@ fn a_simulated_call_allocates_nothing() {
         long < short + 40,
         "{short} for 20 000 calls, {long} for 40 000"
     );
+}
+
+#[test]
+fn a_run_leaves_nothing_behind() {
+    let curve = Curve::constant(ms(10));
+    let load = || Load::per_second(50);
+    let queue = Queueing::new(2, curve);
+    let queued = Simulation::new(Policy::DEFAULT, queue.clone(), load(), secs(5))
+        .with_scheduler(Scheduler::new(ms(1)));
+    let graph = Topology::new(secs(5))
+        .calls("shop", "bank", Policy::DEFAULT)
+        .leaf("bank", queue)
+        .under(load(), "shop");
+    let run = || {
+        drop(queued.run(1).expect("it works"));
+        drop(graph.run(1).expect("it works"));
+    };
+    // What the process makes once is made.
+    run();
+    assert_eq!(allocation_counter::measure(run).bytes_current, 0);
 }
 
 /// A brownout under everything a policy has on by default, and a breaker.

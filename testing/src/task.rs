@@ -62,6 +62,9 @@ impl<T> Task<T> {
     }
 
     /// Lets the task run on without its handle.
+    ///
+    /// One that never ends and holds the world keeps it in memory: keep its handle
+    /// instead.
     pub fn detach(mut self) {
         self.world = Weak::new();
     }
