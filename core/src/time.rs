@@ -48,6 +48,21 @@ impl Instant {
         Self(self.0.saturating_sub(nanos(span)))
     }
 
+    /// Returns the instant so many nanoseconds later.
+    ///
+    /// The path of a call counts in nanoseconds: a `Duration` in between is a division
+    /// and a multiplication.
+    #[must_use]
+    pub(crate) const fn after(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Returns the nanoseconds since `earlier`, none when that lies ahead.
+    #[must_use]
+    pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// Returns the time since `earlier`, zero when that lies ahead.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {

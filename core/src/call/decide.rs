@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::attempt::Retry;
-use super::leg::{Bound, Leg, Role};
+use super::leg::{Bound, Flight, Role};
 use super::log::{Ending, Journal};
 use super::machine::{Hold, Machine, Phase, Surroundings};
 use crate::event::EventKind;
@@ -19,7 +19,7 @@ use crate::verdict::{Kind, Verdict};
 /// How far past its own bound an attempt is worth an event.
 const OVERRUN: Duration = Duration::from_secs(1);
 
-impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
+impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Tells what the attempt in this lane ended with and what that means.
     ///
     /// While another one flies beside it, only an accepted result ends the race.
@@ -40,7 +40,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         if self.phase != Phase::Flying || !leg.is_flying() {
             return;
         }
-        let leg = leg.take();
+        let flight = leg.land();
         self.flying = self.flying.saturating_sub(1);
         // For the report: the times of what ended last stay in its place.
         self.lane = u8::try_from(lane).unwrap_or(0);
@@ -48,14 +48,13 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             Ending::Value => verdict,
             _ => verdict.on_error(),
         };
-        let (cut_by, is_hedge) = (leg.cut_by, leg.is_hedge());
         let earlier = self.verdict();
-        self.record(leg, now, ending, verdict, around);
+        self.record(flight, now, ending, verdict, around);
         if self.hold == Hold::Hinted && !verdict.is_ok() && verdict.pushback().is_none() {
             // Another copy was told when to come back; that holds for the call.
             self.set_verdict(earlier);
         }
-        if is_hedge && verdict.is_ok() {
+        if flight.is_hedge() && verdict.is_ok() {
             self.live.hedging().win(now);
             self.tell(EventKind::HedgeWon, self.number, now, around, |event| event);
         }
@@ -67,29 +66,30 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             }
             self.discard_others(now, around);
         }
-        self.decide(cut_by, now, around, rule);
+        self.decide(flight.cut_by, now, around, rule);
     }
 
     fn record<L: Listener, S: Fn() -> u64>(
         &mut self,
-        mut leg: Leg<'g, M>,
+        flight: Flight,
         now: Instant,
         ending: Ending,
         verdict: Verdict,
         around: &Surroundings<'_, L, S>,
     ) {
-        let took = now.saturating_since(leg.started);
+        let nanos = now.nanos_since(flight.started);
+        let took = Duration::from_nanos(nanos);
         self.number = self.number.saturating_add(1);
         self.set_verdict(verdict);
         self.ending = ending;
         self.has_waited = false;
-        let start = leg.started.saturating_since(self.started);
+        let start = flight.started.saturating_since(self.started);
         self.journal
-            .record(start, took, ending, verdict, leg.is_hedge());
-        self.learn(&leg, now, took);
+            .record(start, took, ending, verdict, flight.is_hedge());
+        self.learn(&flight, now, nanos);
         self.has_sent |= ending != Ending::Refused;
         if self.live.has_limits() && ending != Ending::Refused {
-            self.settle_limits(&mut leg, now, took, around);
+            self.settle_limits(flight.role, now, took, around);
         }
 
         let limited_by = self.refusing_limit();
@@ -101,16 +101,19 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             }
         });
         // One that was cut has let go of its thread; then the machine slept.
-        let overrun = leg.give_up.saturating_add(OVERRUN);
+        let overrun = flight.give_up.saturating_add(OVERRUN);
         if ending != Ending::Cut && now >= overrun && overrun < Instant::MAX {
             self.tell(EventKind::Overran, self.number, now, around, |event| {
                 event.with_duration(took)
             });
         }
 
-        if let Some(permit) = leg.permit {
+        let lane = self.lane();
+        let landed = self.legs.as_mut().get_mut(lane);
+        if let Some(permit) = landed.and_then(|leg| leg.permit.take()) {
             let live = self.live;
-            let turned = permit.settle(now, verdict.kind(), took, || live.draw(&around.seed));
+            let turned =
+                permit.settle_nanos(now, verdict.kind(), nanos, || live.draw(&around.seed));
             self.tell_transition(turned, self.number, now, around);
         }
     }
@@ -119,26 +122,22 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     #[inline(never)]
     fn settle_limits<L: Listener, S>(
         &mut self,
-        leg: &mut Leg<'g, M>,
+        role: Role,
         now: Instant,
         took: Duration,
         around: &Surroundings<'_, L, S>,
     ) {
-        if let Some(ticket) = leg.ticket.take() {
-            ticket.settle(self.verdict());
-        }
-        let Some(slot) = leg.slot.take() else {
+        let (lane, verdict) = (self.lane(), self.verdict());
+        let Some(leg) = self.legs.as_mut().get_mut(lane) else {
             return;
         };
-        let adapted = if leg.role.is_lasting() && self.verdict().is_ok() {
-            let adapted = slot.sample(now, took);
-            let lane = self.lane();
-            if let Some(leg) = self.legs.as_mut().get_mut(lane) {
-                leg.slot = Some(slot);
-            }
-            adapted
+        if let Some(ticket) = leg.ticket.take() {
+            ticket.settle(verdict);
+        }
+        let adapted = if role.is_lasting() && verdict.is_ok() {
+            leg.slot.as_ref().and_then(|slot| slot.sample(now, took))
         } else {
-            slot.settle(now, took)
+            leg.slot.take().and_then(|slot| slot.settle(now, took))
         };
         if let Some(limit) = adapted {
             self.tell(EventKind::ConcurrencyAdapted, limit, now, around, |event| {
@@ -149,25 +148,25 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
 
     /// Lets the estimates know how long it took, unless it tells nothing about the
     /// dependency.
-    fn learn(&self, leg: &Leg<'_, M>, now: Instant, took: Duration) {
+    fn learn(&self, flight: &Flight, now: Instant, took: u64) {
         let live = self.live;
         if self.ending == Ending::Refused
             || self.verdict().is_self_imposed()
             || self.is_saturated
-            || leg.role == Role::Resumed
+            || flight.role == Role::Resumed
         {
-            return live.call_scout_back(leg.scout);
+            return live.call_scout_back(flight.scout);
         }
-        let is_cut = self.ending == Ending::Cut && leg.cut_by != Bound::Deadline;
+        let is_cut = self.ending == Ending::Cut && flight.cut_by != Bound::Deadline;
         if self.verdict().is_ok() {
-            live.learn_success(now, took, leg.scout);
-        } else if is_cut && (leg.cut_by == Bound::Ceiling || leg.scout.is_some()) {
-            live.learn_cut(now, leg.bound(), leg.scout);
+            live.learn_success(now, took, flight.scout);
+        } else if is_cut && (flight.cut_by == Bound::Ceiling || flight.scout.is_some()) {
+            live.learn_cut(now, flight.bound(), flight.scout);
         } else {
-            live.call_scout_back(leg.scout);
+            live.call_scout_back(flight.scout);
         }
-        if H::COUNT > 1 && !leg.is_hedge() {
-            live.hedging().record(now, took);
+        if H::COUNT > 1 && !flight.is_hedge() {
+            live.hedging().count(now, took);
         }
     }
 
@@ -186,7 +185,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
                 {
                     budget.deposit(now);
                 }
-                return self.stop(EventKind::Succeeded, Reason::Succeeded, now, around);
+                return self.succeed(now, around);
             }
             Kind::Permanent => {
                 return self.stop(EventKind::NotRetried, Reason::Permanent, now, around);
@@ -289,6 +288,17 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         breaker
             .and_then(|breaker| breaker.normal_latency(now))
             .unwrap_or(Duration::ZERO)
+    }
+
+    /// Ends a call whose attempts have all landed and hold nothing any more, but the
+    /// place in flight of what goes on.
+    fn succeed<L: Listener, S>(&mut self, now: Instant, around: &Surroundings<'_, L, S>) {
+        debug_assert!(self.charge.is_none(), "what flew was paid for");
+        let reason = Reason::Succeeded;
+        self.phase = Phase::Over(reason);
+        self.tell(EventKind::Succeeded, self.number, now, around, |event| {
+            event.with_reason(reason)
+        });
     }
 
     fn stop<L: Listener, S>(

@@ -44,7 +44,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             deadline: (self.due != Instant::MAX).then(|| self.due.saturating_since(self.started)),
             cut_after: match self.legs.as_ref().get(self.lane()) {
                 Some(leg) if self.ending == Ending::Cut && reason == Reason::AttemptsExhausted => {
-                    Some(leg.bound())
+                    Some(leg.flight.bound())
                 }
                 _ => None,
             },
@@ -81,9 +81,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     pub(super) fn finish(&mut self, reason: Reason) {
         self.has_sent |= self.flying > 0;
         for leg in self.legs.as_mut() {
-            if reason != Reason::Succeeded || !leg.role.is_lasting() {
-                leg.clear();
-            }
+            leg.clear();
         }
         self.flying = 0;
         self.charge = None;

@@ -1,7 +1,9 @@
 //! Starting an attempt: what it is told, what it needs, and what cuts it.
 
+use core::time::Duration;
+
 use super::attempt::Attempt;
-use super::leg::{Bound, Role};
+use super::leg::{Bound, Flight, Role};
 use super::log::Journal;
 use super::machine::{Machine, Phase, Surroundings};
 use crate::event::EventKind;
@@ -44,7 +46,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             // Nothing is made again any more.
             attempt = attempt.with_retried(false);
         }
-        if self.left(now).is_zero() {
+        if self.is_late(now) {
             if self.is_hedge() {
                 self.hold_back(now, around);
             } else {
@@ -74,16 +76,18 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         let give_up = own.min(self.due);
         let lane = self.lane();
         if let Some(leg) = self.legs.as_mut().get_mut(lane) {
-            leg.number = attempt.number();
-            leg.started = now;
-            leg.give_up = give_up;
-            leg.role = self.role;
-            leg.scout = scout;
-            // When both end at once, the deadline is over.
-            leg.cut_by = if self.due <= own && self.due < Instant::MAX {
-                Bound::Deadline
-            } else {
-                bound
+            leg.flight = Flight {
+                number: attempt.number(),
+                started: now,
+                give_up,
+                role: self.role,
+                scout,
+                // When both end at once, the deadline is over.
+                cut_by: if self.due <= own && self.due < Instant::MAX {
+                    Bound::Deadline
+                } else {
+                    bound
+                },
             };
         }
         self.flying = self.flying.saturating_add(1);
@@ -104,12 +108,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if self.is_once || self.role == Role::Resumed {
             return (constant, Bound::Timeout, None);
         }
-        let Some(ceiling) = self.live.attempt_ceiling(now) else {
+        let Some(nanos) = self.live.ceiling_nanos(now) else {
             return (constant, Bound::Timeout, None);
         };
-        if now.saturating_add(ceiling) >= constant {
+        if now.after(nanos) >= constant {
             return (constant, Bound::Timeout, None);
         }
+        let ceiling = Duration::from_nanos(nanos);
         if around.listener.is_listening() && self.live.estimates().is_new_ceiling(ceiling) {
             let kind = EventKind::AttemptCeilingAdapted;
             self.tell(kind, self.next_number(), now, around, |event| {
@@ -123,7 +128,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         };
         let measured = match scout {
             Some(scout) => now.saturating_add(scout.bound(ceiling)),
-            None => now.saturating_add(ceiling),
+            None => now.after(nanos),
         };
         if measured >= constant {
             (constant, Bound::Timeout, scout)

@@ -12,18 +12,24 @@ use crate::time::Instant;
 /// One attempt in flight, or the place of one.
 #[derive(Debug)]
 pub(super) struct Leg<'g, M: Memory> {
-    /// Its number, the first being 1; zero where nothing flies.
+    pub(super) flight: Flight,
+    pub(super) permit: Option<Permit<'g, M>>,
+    pub(super) ticket: Option<Ticket<'g, M>>,
+    pub(super) slot: Option<Slot<'g, M>>,
+}
+
+/// What is known of an attempt once it has started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// The number of the attempt, the first being 1; zero where nothing flies.
     pub(super) number: u32,
+    pub(super) started: Instant,
+    /// When it is cut.
+    pub(super) give_up: Instant,
     pub(super) cut_by: Bound,
     /// It may take longer than the ceiling.
     pub(super) scout: Option<Scout>,
     pub(super) role: Role,
-    pub(super) started: Instant,
-    /// When it is cut.
-    pub(super) give_up: Instant,
-    pub(super) permit: Option<Permit<'g, M>>,
-    pub(super) ticket: Option<Ticket<'g, M>>,
-    pub(super) slot: Option<Slot<'g, M>>,
 }
 
 /// What an attempt is there for.
@@ -58,22 +64,15 @@ pub(super) enum Bound {
     Deadline,
 }
 
-impl<M: Memory> Leg<'_, M> {
-    pub(super) const IDLE: Self = Self {
+impl Flight {
+    const NONE: Self = Self {
         number: 0,
+        started: Instant::ZERO,
+        give_up: Instant::MAX,
         cut_by: Bound::Timeout,
         scout: None,
         role: Role::First,
-        started: Instant::ZERO,
-        give_up: Instant::MAX,
-        permit: None,
-        ticket: None,
-        slot: None,
     };
-
-    pub(super) const fn is_flying(&self) -> bool {
-        self.number != 0
-    }
 
     pub(super) fn is_hedge(&self) -> bool {
         self.role == Role::Hedge
@@ -83,24 +82,31 @@ impl<M: Memory> Leg<'_, M> {
     pub(super) fn bound(&self) -> Duration {
         self.give_up.saturating_since(self.started)
     }
+}
+
+impl<M: Memory> Leg<'_, M> {
+    pub(super) const IDLE: Self = Self {
+        flight: Flight::NONE,
+        permit: None,
+        ticket: None,
+        slot: None,
+    };
+
+    pub(super) const fn is_flying(&self) -> bool {
+        self.flight.number != 0
+    }
+
+    /// Ends the flight; what it holds stays for whoever knows what became of it.
+    pub(super) const fn land(&mut self) -> Flight {
+        self.flight.number = 0;
+        self.flight
+    }
 
     /// Empties the place; the times stay readable.
     pub(super) fn clear(&mut self) {
-        self.number = 0;
+        self.flight.number = 0;
         self.permit = None;
         self.ticket = None;
         self.slot = None;
-    }
-
-    /// Takes the attempt out of its place; the times stay readable there.
-    pub(super) fn take(&mut self) -> Self {
-        let taken = Self {
-            permit: self.permit.take(),
-            ticket: self.ticket.take(),
-            slot: self.slot.take(),
-            ..*self
-        };
-        self.number = 0;
-        taken
     }
 }

@@ -258,12 +258,12 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             match self.phase {
                 Phase::Fresh => {
                     self.started = now;
-                    self.bound_by(self.due.saturating_since(Instant::ZERO), now);
+                    self.due = now.after(self.due.as_nanos());
                     if self.policy().follows_any() {
                         self.follow(now, around);
                     }
                     self.end_with_the_grace(around);
-                    self.phase = Phase::Admission;
+                    self.ask_admission(now, around);
                 }
                 Phase::Admission => self.ask_admission(now, around),
                 Phase::Setup => return Order::Start,
@@ -321,7 +321,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
             }
             self.tell_transition(turned, next, now, around);
         }
-        if self.left(now).is_zero() {
+        if self.is_late(now) {
             self.miss_deadline(next, now, around);
         } else {
             self.phase = Phase::Setup;
@@ -404,6 +404,11 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         &self.journal
     }
 
+    /// Tells whether nothing is left of the deadline.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        now >= self.due && self.due < Instant::MAX
+    }
+
     pub(super) fn left(&self, now: Instant) -> Duration {
         if self.due == Instant::MAX {
             Duration::MAX
@@ -430,7 +435,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
     /// The first attempt in flight whose time is over.
     fn overdue(&self, now: Instant) -> Option<usize> {
         let mut legs = self.legs.as_ref().iter();
-        legs.position(|leg| leg.is_flying() && leg.give_up <= now)
+        legs.position(|leg| leg.is_flying() && leg.flight.give_up <= now)
     }
 }
 

@@ -25,7 +25,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         for leg in self.legs.as_ref() {
             if leg.is_flying() {
-                self.wake = self.wake.min(leg.give_up);
+                self.wake = self.wake.min(leg.flight.give_up);
             }
         }
     }
@@ -127,7 +127,9 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// How long the newest attempt in flight has run.
     fn newest_ran(&self, now: Instant) -> Duration {
         let legs = self.legs.as_ref().iter();
-        let started = legs.filter(|leg| leg.is_flying()).map(|leg| leg.started);
+        let started = legs
+            .filter(|leg| leg.is_flying())
+            .map(|leg| leg.flight.started);
         now.saturating_since(started.max().unwrap_or(now))
     }
 
@@ -169,13 +171,14 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
             if !leg.is_flying() {
                 continue;
             }
-            // Dropped here: a permit given back says nothing about the dependency.
-            let mut lost = leg.take();
-            self.flying = self.flying.saturating_sub(1);
-            if let Some(ticket) = lost.ticket.take() {
+            let lost = leg.land();
+            if let Some(ticket) = leg.ticket.take() {
                 // The dependency did not turn the call away: it answered a copy.
                 ticket.settle(Verdict::OK);
             }
+            // A permit given back says nothing about the dependency.
+            leg.clear();
+            self.flying = self.flying.saturating_sub(1);
             self.live.call_scout_back(lost.scout);
             let ran = now.saturating_since(lost.started);
             if !lost.is_hedge() && !self.is_saturated {

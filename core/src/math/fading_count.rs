@@ -88,7 +88,7 @@ impl<M: Memory> FadingCount<M> {
         let (count, tick) = (word & COUNT_MASK, word >> COUNT_BITS);
         let now = (now.as_nanos() / TICK) & TICK_MASK;
         let age = now.wrapping_sub(tick) & TICK_MASK;
-        if age > TICK_MASK - BEHIND {
+        if age == 0 || age > TICK_MASK - BEHIND {
             return (count, tick);
         }
         (self.fade(count, age), now)

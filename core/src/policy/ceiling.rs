@@ -103,9 +103,13 @@ impl AttemptCeiling {
     /// Returns the bound where the quantile reads `tail`.
     #[must_use]
     pub const fn bound(&self, tail: Duration) -> Duration {
-        let bound = self.multiple.of(nanos(tail));
+        Duration::from_nanos(self.bound_nanos(nanos(tail)))
+    }
+
+    pub(crate) const fn bound_nanos(&self, tail: u64) -> u64 {
+        let bound = self.multiple.of(tail);
         let floor = nanos(self.floor);
-        Duration::from_nanos(if bound > floor { bound } else { floor })
+        if bound > floor { bound } else { floor }
     }
 }
 

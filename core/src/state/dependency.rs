@@ -21,7 +21,7 @@ use crate::memory::{Memory, Shared, Word};
 use crate::policy::hedge::Hedge;
 use crate::policy::policy::Policy;
 use crate::standing::{ConcurrencyStanding, RateStanding, Standing, ThrottleStanding};
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 #[cfg(feature = "alloc")]
 use alloc::sync::Arc;
 
@@ -94,32 +94,32 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
             estimates: Estimates::new(&policy),
             hedging: Hedging::new(&hedge),
             breaker: match (parts.breaker, policy.breaker()) {
-                (Some(breaker), _) => Part::Borrowed(breaker),
-                (None, Some(settings)) => Part::Own(CircuitBreaker::new(*settings)),
-                (None, None) => Part::Absent,
+                (Some(breaker), _) => Part::borrowed(breaker),
+                (None, Some(settings)) => Part::own(CircuitBreaker::new(*settings)),
+                (None, None) => Part::ABSENT,
             },
             budget: match parts.budget {
-                Some(budget) => Part::Borrowed(budget),
+                Some(budget) => Part::borrowed(budget),
                 // Who never retries nor resumes has nothing to fund.
                 None if policy.budget().is_limited() && policy.is_repeating() => {
-                    Part::Own(RetryBudget::new(*policy.budget()))
+                    Part::own(RetryBudget::new(*policy.budget()))
                 }
-                None => Part::Absent,
+                None => Part::ABSENT,
             },
             concurrency: match (parts.concurrency, policy.concurrency()) {
-                (Some(limit), _) => Part::Borrowed(limit),
-                (None, Some(limit)) => Part::Own(ConcurrencyLimit::new(*limit)),
-                (None, None) => Part::Absent,
+                (Some(limit), _) => Part::borrowed(limit),
+                (None, Some(limit)) => Part::own(ConcurrencyLimit::new(*limit)),
+                (None, None) => Part::ABSENT,
             },
             rate: match (parts.rate, policy.rate()) {
-                (Some(limit), _) => Part::Borrowed(limit),
-                (None, Some(rate)) => Part::Own(RateLimit::new(*rate)),
-                (None, None) => Part::Absent,
+                (Some(limit), _) => Part::borrowed(limit),
+                (None, Some(rate)) => Part::own(RateLimit::new(*rate)),
+                (None, None) => Part::ABSENT,
             },
             throttle: match (parts.throttle, policy.throttle()) {
-                (Some(throttle), _) => Part::Borrowed(throttle),
-                (None, Some(throttle)) => Part::Own(AdaptiveThrottle::new(*throttle)),
-                (None, None) => Part::Absent,
+                (Some(throttle), _) => Part::borrowed(throttle),
+                (None, Some(throttle)) => Part::own(AdaptiveThrottle::new(*throttle)),
+                (None, None) => Part::ABSENT,
             },
             is_learning: policy.is_learning(),
             has_limits: policy.concurrency().is_some()
@@ -138,14 +138,14 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[cfg(feature = "alloc")]
     pub fn hold_breaker(&mut self, breaker: Arc<CircuitBreaker<M>>) {
         self.policy = self.policy.with_breaker(*breaker.settings());
-        self.breaker = Part::Held(breaker);
+        self.breaker = Part::held(breaker);
     }
 
     /// Puts a budget held together with other guards in its place.
     #[cfg(feature = "alloc")]
     pub fn hold_budget(&mut self, budget: Arc<RetryBudget<M>>) {
         self.policy = self.policy.with_budget(*budget.law());
-        self.budget = Part::Held(budget);
+        self.budget = Part::held(budget);
     }
 
     /// Returns the policy, with the settings of shared parts in it.
@@ -172,13 +172,18 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Before the attempt timeout, which may be less.
     #[must_use]
     pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
-        self.estimates.ceiling(now, self.hedge_threshold(now))
+        self.ceiling_nanos(now).map(Duration::from_nanos)
     }
 
-    /// Counts a success, if that is of use.
-    pub(crate) fn learn_success(&self, now: Instant, took: Duration, scout: Option<Scout>) {
+    pub(crate) fn ceiling_nanos(&self, now: Instant) -> Option<u64> {
+        self.estimates
+            .ceiling_nanos(now, self.hedge_threshold(now).map(nanos))
+    }
+
+    /// Counts a success of so many nanoseconds, if that is of use.
+    pub(crate) fn learn_success(&self, now: Instant, took: u64, scout: Option<Scout>) {
         if self.is_learning {
-            self.estimates.learn_success(now, took);
+            self.estimates.count_success(now, took);
         }
         if let Some(scout) = scout {
             self.estimates.learn_scout(now, took, scout);
@@ -358,19 +363,19 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     pub fn reset(&self) {
         self.estimates.reset();
         self.hedging.reset();
-        if let Some(breaker) = self.breaker.own() {
+        if let Some(breaker) = self.breaker.as_own() {
             breaker.start_afresh();
         }
-        if let Some(budget) = self.budget.own() {
+        if let Some(budget) = self.budget.as_own() {
             budget.reset();
         }
-        if let Some(limit) = self.concurrency.own() {
+        if let Some(limit) = self.concurrency.as_own() {
             limit.reset();
         }
-        if let Some(rate) = self.rate.own() {
+        if let Some(rate) = self.rate.as_own() {
             rate.reset();
         }
-        if let Some(throttle) = self.throttle.own() {
+        if let Some(throttle) = self.throttle.as_own() {
             throttle.reset();
         }
         self.draining.reset();

@@ -83,7 +83,11 @@ impl<M: Memory> Estimates<M> {
 
     /// Counts a success.
     pub fn learn_success(&self, now: Instant, took: Duration) {
-        self.successes.record(now, took);
+        self.count_success(now, nanos(took));
+    }
+
+    pub(crate) fn count_success(&self, now: Instant, took: u64) {
+        self.successes.record_nanos(now, took);
         // In health this is one load.
         if self.cuts.load() != 0 && self.plain(now).is_none_or(|bound| took <= bound) {
             self.cuts.store(0);
@@ -97,10 +101,11 @@ impl<M: Memory> Estimates<M> {
     /// as in [`ceiling`](Self::ceiling).
     pub fn learn_cut(&self, now: Instant, bound: Duration, hedge: Option<Duration>) {
         let cuts = self.cuts.load();
-        let in_force = self.ceiling_after(cuts, now, hedge);
+        let in_force = self.ceiling_after(cuts, now, hedge.map(nanos));
         self.scouts.owe();
         // One that began before the last doubling says nothing new.
-        let is_new = in_force.is_some_and(|ceiling| bound.saturating_mul(2) > ceiling);
+        let twice = nanos(bound).saturating_mul(2);
+        let is_new = in_force.is_some_and(|ceiling| twice > ceiling);
         if is_new && cuts < MOST_CUTS {
             let _counted = self.cuts.compare_exchange(cuts, cuts.saturating_add(1));
         }
@@ -112,13 +117,13 @@ impl<M: Memory> Estimates<M> {
     }
 
     /// Counts a scout that succeeded: late, for all the cuts it stands for.
-    pub(crate) fn learn_scout(&self, now: Instant, took: Duration, scout: Scout) {
+    pub(crate) fn learn_scout(&self, now: Instant, took: u64, scout: Scout) {
         if self.plain(now).is_none_or(|bound| took <= bound) {
             return self.scouts.call_back(scout);
         }
         self.scouts.find();
         for _ in 0..scout.cuts() {
-            self.successes.record(now, took);
+            self.successes.record_nanos(now, took);
         }
     }
 
@@ -140,29 +145,34 @@ impl<M: Memory> Estimates<M> {
     /// [`Duration::MAX`]; the caller lowers it to the constant.
     #[must_use]
     pub fn ceiling(&self, now: Instant, hedge: Option<Duration>) -> Option<Duration> {
+        self.ceiling_nanos(now, hedge.map(nanos))
+            .map(Duration::from_nanos)
+    }
+
+    pub(crate) fn ceiling_nanos(&self, now: Instant, hedge: Option<u64>) -> Option<u64> {
         self.ceiling_after(self.cuts.load(), now, hedge)
     }
 
-    fn ceiling_after(&self, cuts: u32, now: Instant, hedge: Option<Duration>) -> Option<Duration> {
+    fn ceiling_after(&self, cuts: u32, now: Instant, hedge: Option<u64>) -> Option<u64> {
         let plain = self.plain(now)?;
         let bound = match (hedge, &self.law) {
-            (Some(armed), Some(law)) => plain.max(law.bound(armed)),
+            (Some(armed), Some(law)) => plain.max(law.bound_nanos(armed)),
             _ => plain,
         };
         match cuts.checked_sub(PATIENCE) {
             None => Some(bound),
             Some(more) => {
                 let factor = 1_u64.unbounded_shl(more.saturating_add(1).min(63));
-                Some(Duration::from_nanos(nanos(bound).saturating_mul(factor)))
+                Some(bound.saturating_mul(factor))
             }
         }
     }
 
     /// Returns the ceiling before any doubling.
-    fn plain(&self, now: Instant) -> Option<Duration> {
+    fn plain(&self, now: Instant) -> Option<u64> {
         let law = self.law.as_ref()?;
         let tail = self.successes.quantile(now, &self.tail)?;
-        Some(law.bound(tail.upper()))
+        Some(law.bound_nanos(tail.upper_nanos()))
     }
 
     /// Returns what a normal success takes; `None` while too little is known.

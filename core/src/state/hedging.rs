@@ -8,7 +8,7 @@ use crate::math::latency_window::LatencyWindow;
 use crate::math::quantile::Quantile;
 use crate::memory::{Memory, Shared};
 use crate::policy::hedge::Hedge;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 
 /// What a guard has learnt about racing slow attempts.
 ///
@@ -55,7 +55,11 @@ impl<M: Memory> Hedging<M> {
 
     /// Counts an attempt that raced nobody: how long it ran, whatever came of it.
     pub fn record(&self, now: Instant, took: Duration) {
-        self.attempts.record(now, took);
+        self.count(now, nanos(took));
+    }
+
+    pub(crate) fn count(&self, now: Instant, took: u64) {
+        self.attempts.record_nanos(now, took);
     }
 
     /// Returns after how long an attempt is slow; `None` while too little is

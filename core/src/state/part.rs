@@ -12,36 +12,67 @@ use super::retry_budget::RetryBudget;
 use crate::memory::{Memory, Shared};
 use crate::policy::policy::Policy;
 
-/// A live part of a guard: its own, or shared with others.
+/// A live part of a guard: its own, or shared with others, or absent.
+///
+/// Not one enum: its tag would lie in a niche of `P`, and every call would work it out.
 #[derive(Debug)]
-pub(super) enum Part<P: 'static> {
-    Absent,
-    Own(P),
+pub(super) struct Part<P: 'static> {
+    own: Option<P>,
+    shared: Option<Elsewhere<P>>,
+}
+
+#[derive(Debug)]
+enum Elsewhere<P: 'static> {
     Borrowed(&'static P),
     #[cfg(feature = "alloc")]
     Held(Arc<P>),
 }
 
 impl<P> Part<P> {
-    pub(super) fn get(&self) -> Option<&P> {
-        match self {
-            Self::Absent => None,
-            Self::Own(part) => Some(part),
-            Self::Borrowed(part) => Some(part),
-            #[cfg(feature = "alloc")]
-            Self::Held(part) => Some(part),
+    pub(super) const ABSENT: Self = Self {
+        own: None,
+        shared: None,
+    };
+
+    pub(super) const fn own(part: P) -> Self {
+        Self {
+            own: Some(part),
+            shared: None,
         }
+    }
+
+    pub(super) const fn borrowed(part: &'static P) -> Self {
+        Self {
+            own: None,
+            shared: Some(Elsewhere::Borrowed(part)),
+        }
+    }
+
+    #[cfg(feature = "alloc")]
+    pub(super) fn held(part: Arc<P>) -> Self {
+        Self {
+            own: None,
+            shared: Some(Elsewhere::Held(part)),
+        }
+    }
+
+    pub(super) fn get(&self) -> Option<&P> {
+        if let Some(own) = &self.own {
+            return Some(own);
+        }
+        Some(match self.shared.as_ref()? {
+            Elsewhere::Borrowed(part) => part,
+            #[cfg(feature = "alloc")]
+            Elsewhere::Held(part) => part,
+        })
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        !matches!(self, Self::Absent | Self::Own(_))
+        self.shared.is_some()
     }
 
-    pub(super) fn own(&self) -> Option<&P> {
-        match self {
-            Self::Own(part) => Some(part),
-            _ => None,
-        }
+    pub(super) fn as_own(&self) -> Option<&P> {
+        self.own.as_ref()
     }
 }
 

@@ -45,7 +45,7 @@ impl<M: Memory> Evidence<M> {
     }
 
     /// Counts a success in what is normal, and tells whether it is slow.
-    pub(super) fn is_slow(&self, now: Instant, took: Duration) -> bool {
+    pub(super) fn is_slow(&self, now: Instant, took: u64) -> bool {
         self.speed.is_slow(now, took)
     }
 

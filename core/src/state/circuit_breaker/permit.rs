@@ -7,7 +7,7 @@ use super::CircuitBreaker;
 use super::control::Control;
 use crate::breaker_state::BreakerState;
 use crate::memory::{Memory, Shared};
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 use crate::verdict::Kind;
 
 /// A change of a circuit breaker.
@@ -144,6 +144,16 @@ impl<'b, M: Memory> Permit<'b, M> {
         now: Instant,
         kind: Kind,
         took: Duration,
+        draw: impl FnOnce() -> u32,
+    ) -> Option<Transition> {
+        self.settle_nanos(now, kind, nanos(took), draw)
+    }
+
+    pub(crate) fn settle_nanos(
+        self,
+        now: Instant,
+        kind: Kind,
+        took: u64,
         draw: impl FnOnce() -> u32,
     ) -> Option<Transition> {
         let transition = self.breaker.record(self.word, now, kind, took, draw);

@@ -12,13 +12,14 @@ use crate::time::{Instant, nanos};
 use crate::verdict::Kind;
 
 impl<M: Memory> CircuitBreaker<M> {
-    /// Records the outcome of an attempt admitted at `seen`.
+    /// Records the outcome of an attempt admitted at `seen` that took so many
+    /// nanoseconds.
     pub(super) fn record(
         &self,
         seen: Control,
         now: Instant,
         kind: Kind,
-        took: Duration,
+        took: u64,
         draw: impl FnOnce() -> u32,
     ) -> Option<Transition> {
         let failed = match kind {

@@ -59,24 +59,26 @@ impl<M: Memory> Speed<M> {
     /// Counts a success, and tells whether it is slow.
     ///
     /// It is one of those that say what is normal: no single one moves that.
-    pub(super) fn is_slow(&self, now: Instant, took: Duration) -> bool {
+    pub(super) fn is_slow(&self, now: Instant, took: u64) -> bool {
         if self.multiple > 0 {
-            self.count(now, nanos(took))
+            self.latencies.record_nanos(now, took);
+            if took < self.floor {
+                return took >= self.constant;
+            }
+            self.is_abnormal(now, took)
         } else {
-            self.constant < u64::MAX && nanos(took) >= self.constant
+            self.constant < u64::MAX && took >= self.constant
         }
     }
 
-    fn count(&self, now: Instant, took: u64) -> bool {
-        self.latencies.record_nanos(now, took);
+    fn is_abnormal(&self, now: Instant, took: u64) -> bool {
         let Some(normal) = self.latency(now) else {
             return took >= self.constant;
         };
         let threshold = normal.middle_nanos().saturating_mul(self.multiple) / UNIT;
         // The last cell holds what is too long for the window: its middle says
         // nothing.
-        let is_abnormal =
-            took >= threshold.max(self.floor) && !LatencyWindow::<M, M::Profile>::is_last(normal);
+        let is_abnormal = took >= threshold && !LatencyWindow::<M, M::Profile>::is_last(normal);
         is_abnormal || took >= self.constant
     }
 
