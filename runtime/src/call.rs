@@ -26,6 +26,8 @@ const TURNS: u32 = 32;
 /// What a poll begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// Nothing has happened yet.
+    Fresh,
     /// The machine is to be asked.
     Asking,
     /// The machine has said until when to wait.
@@ -73,7 +75,7 @@ where
         Self {
             attempts: H::Places::new(),
             alarm: Alarm::new(),
-            stage: Stage::Asking,
+            stage: Stage::Fresh,
             last: None,
             operation,
             conduct,
@@ -201,16 +203,44 @@ where
         tell: impl FnOnce(&Conduct<'g, T, M, C, R, L, J, H>, Instant, Option<Fut::Output>) -> X,
     ) -> Poll<X> {
         let mut this = self.project();
-        let mut now = if *this.stage == Stage::Asking {
-            this.conduct.timer.now()
-        } else {
-            Instant::ZERO
+        let mut now = match *this.stage {
+            Stage::Fresh if this.conduct.is_direct::<V, E>() => {
+                let (at, ended) =
+                    run_first(this.conduct, this.operation, this.attempts.as_mut(), cx);
+                let ended = ended.map(|outcome| (this.conduct.weigh(&outcome), outcome));
+                if let Some(((_, verdict), _)) = &ended
+                    && verdict.is_ok()
+                {
+                    let now = at.unwrap_or(Instant::ZERO);
+                    this.conduct.machine.succeed_at_once(now);
+                    *this.stage = Stage::Over;
+                    let value = ended.map(|(_, value)| value);
+                    return Poll::Ready(tell(this.conduct, now, value));
+                }
+                // The machine counts it as if it were about to start.
+                let mut now = at.unwrap_or_else(|| this.conduct.timer.now());
+                *this.stage = Stage::Asking;
+                if let Turn::Run(_, lane, at) = this.conduct.next(&mut now, this.last) {
+                    if let Some((weighed, outcome)) = ended {
+                        let last = &mut *this.last;
+                        this.conduct.end(lane, &mut now, weighed, outcome, last);
+                    } else {
+                        *this.stage = Stage::Waiting;
+                        ready!(this.alarm.as_mut().poll(this.conduct.timer, at, cx));
+                        *this.stage = Stage::Asking;
+                        now = this.conduct.timer.now();
+                    }
+                }
+                now
+            }
+            Stage::Fresh | Stage::Asking => this.conduct.timer.now(),
+            Stage::Waiting | Stage::Over => Instant::ZERO,
         };
         let mut turns = 0;
-        while turns < TURNS {
+        loop {
             // While an attempt runs, a poll reads no clock and asks nobody.
             let turn = match *this.stage {
-                Stage::Asking => this.conduct.next(&mut now, this.last),
+                Stage::Fresh | Stage::Asking => this.conduct.next(&mut now, this.last),
                 Stage::Waiting => Turn::Wait(this.conduct.machine.wake()),
                 Stage::Over => return Poll::Pending,
             };
@@ -229,6 +259,9 @@ where
                     if let Some((lane, outcome)) = first_ready(this.attempts.as_mut(), cx) {
                         *this.stage = Stage::Asking;
                         this.conduct.judge(lane, &mut now, outcome, this.last);
+                        if this.conduct.machine.is_over() {
+                            break;
+                        }
                     } else {
                         ready!(this.alarm.as_mut().poll(this.conduct.timer, at, cx));
                         // The clock decides whether it is due, not the timer.
@@ -245,19 +278,20 @@ where
                     this.conduct.cut::<V, E>(lane, now);
                 }
                 Turn::Again => {}
-                Turn::Finish(_) => {
-                    // Whoever lost a race is dropped before the caller goes on.
-                    this.attempts.clear();
-                    this.alarm.clear();
-                    *this.stage = Stage::Over;
-                    let last = this.last.take();
-                    return Poll::Ready(tell(this.conduct, now, last));
-                }
+                Turn::Finish(_) => break,
             }
             turns += 1;
+            if turns == TURNS {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        // Whoever lost a race is dropped before the caller goes on.
+        this.attempts.clear();
+        this.alarm.clear();
+        *this.stage = Stage::Over;
+        let last = this.last.take();
+        Poll::Ready(tell(this.conduct, now, last))
     }
 
     /// Drives the call to its end: gives the accepted value, or why there is none.
@@ -267,6 +301,32 @@ where
     ) -> Poll<Result<V, J::Failure>> {
         self.poll_with(cx, Conduct::accept)
     }
+}
+
+/// Runs the first attempt before the machine is asked for it: when that was, if it
+/// matters, and what it gave, unless it suspended.
+fn run_first<T, F, Fut, C, R, L, M, J, H>(
+    conduct: &Conduct<'_, T, M, C, R, L, J, H>,
+    operation: &mut F,
+    mut attempts: Pin<&mut H::Places<Fut>>,
+    cx: &mut Context<'_>,
+) -> (Option<Instant>, Option<Fut::Output>)
+where
+    T: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future,
+    M: Memory,
+    J: Journal,
+    H: Flights,
+{
+    let machine = &conduct.machine;
+    let at = machine.is_timed().then(|| conduct.timer.now());
+    let attempt = machine.first(at.unwrap_or(Instant::ZERO));
+    if let Some(mut place) = attempts.as_mut().place(0) {
+        place.set(Some(operation(attempt)));
+    }
+    let ended = first_ready(attempts, cx);
+    (at, ended.map(|(_, outcome)| outcome))
 }
 
 /// Polls every attempt in flight up to the first that ends, which is dropped.

@@ -139,6 +139,14 @@ where
     J: Journal,
     H: Lanes,
 {
+    /// Tells whether the first attempt may run before the machine is asked for it.
+    pub(crate) fn is_direct<V, E>(&self) -> bool
+    where
+        R: Rules<V, E>,
+    {
+        self.machine.is_direct(&around!(self, E)) && !self.rules.has_hooks()
+    }
+
     /// Carries out the next order, as far as it needs no driver.
     pub(crate) fn next<V, E>(&mut self, now: &mut Instant, last: &mut Option<Result<V, E>>) -> Turn
     where
@@ -221,8 +229,22 @@ where
         C: Classify<Result<V, E>>,
         R: Rules<V, E>,
     {
+        let weighed = self.weigh(&outcome);
+        self.end(lane, now, weighed, outcome, last);
+    }
+
+    /// Tells what an attempt gave, which has been judged.
+    pub(crate) fn end<V, E>(
+        &mut self,
+        lane: usize,
+        now: &mut Instant,
+        (ending, verdict): (Ending, Verdict),
+        outcome: Result<V, E>,
+        last: &mut Option<Result<V, E>>,
+    ) where
+        R: Rules<V, E>,
+    {
         let outcome = last.insert(outcome);
-        let (ending, verdict) = self.weigh(outcome);
         *now = self.timer.now();
         self.settle(lane, *now, ending, verdict, Some(&*outcome));
     }

@@ -19,6 +19,7 @@ mod chaos;
 mod criticality;
 mod crowd;
 mod deadline;
+mod direct;
 mod draining;
 mod drivers;
 mod events;

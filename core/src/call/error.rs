@@ -152,6 +152,9 @@ impl<E> CallError<E> {
     }
 
     /// Returns how long the call took.
+    ///
+    /// Under a policy that bounds, funds and measures nothing the time begins when the
+    /// first attempt has failed or suspended: until then nobody asks for it.
     #[must_use]
     pub const fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.elapsed)

@@ -22,6 +22,12 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         self.finish(Reason::Setup);
     }
 
+    /// Tells whether the call has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
+    }
+
     /// Tells whether the call has ended well.
     #[must_use]
     pub fn is_success(&self) -> bool {

@@ -18,9 +18,13 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Returns what the hooks before the attempt are told.
     #[must_use]
     pub fn upcoming(&self, now: Instant) -> Attempt {
+        self.upcoming_by(self.due, now)
+    }
+
+    pub(super) fn upcoming_by(&self, due: Instant, now: Instant) -> Attempt {
         let attempt = Attempt::after(self.next_number(), (self.pushback, self.code))
             .of_call(self.criticality, self.attempts > 1)
-            .ending(self.due, now);
+            .ending(due, now);
         if self.role.is_lasting() {
             attempt.lasting()
         } else {

@@ -65,15 +65,6 @@ pub(super) enum Bound {
 }
 
 impl Flight {
-    const NONE: Self = Self {
-        number: 0,
-        started: Instant::ZERO,
-        give_up: Instant::MAX,
-        cut_by: Bound::Timeout,
-        scout: None,
-        role: Role::First,
-    };
-
     pub(super) fn is_hedge(&self) -> bool {
         self.role == Role::Hedge
     }
@@ -85,12 +76,22 @@ impl Flight {
 }
 
 impl<M: Memory> Leg<'_, M> {
-    pub(super) const IDLE: Self = Self {
-        flight: Flight::NONE,
-        permit: None,
-        ticket: None,
-        slot: None,
-    };
+    /// An empty place.
+    pub(super) fn idle() -> Self {
+        Self {
+            flight: Flight {
+                number: 0,
+                started: Instant::ZERO,
+                give_up: Instant::MAX,
+                cut_by: Bound::Timeout,
+                scout: None,
+                role: Role::First,
+            },
+            permit: None,
+            ticket: None,
+            slot: None,
+        }
+    }
 
     pub(super) const fn is_flying(&self) -> bool {
         self.flight.number != 0

@@ -28,6 +28,9 @@ pub enum Ending {
 /// `()` takes down nothing and costs nothing; [`AttemptLog`] keeps the last
 /// eight. A call asked for its [`Outcome`](crate::Outcome) keeps a log.
 pub trait Journal: Default {
+    /// Whether anything is taken down.
+    const IS_KEPT: bool = true;
+
     /// Takes down one finished attempt: when it began after the call's start,
     /// how long it took, what it ended with, what that means, and whether it
     /// raced another one.
@@ -42,6 +45,8 @@ pub trait Journal: Default {
 }
 
 impl Journal for () {
+    const IS_KEPT: bool = false;
+
     fn record(&mut self, _: Duration, _: Duration, _: Ending, _: Verdict, _: bool) {}
 }
 

@@ -168,7 +168,7 @@ impl<'g, M: Memory, J: Journal, H: Lanes> Machine<'g, M, J, H> {
         let policy = live.policy();
         Self {
             live,
-            legs: H::each(|_| Leg::IDLE),
+            legs: H::each(|_| Leg::idle()),
             charge: None,
             started: Instant::ZERO,
             due: policy.deadline_from(Instant::ZERO),

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 mod claim;
 mod decide;
+mod direct;
 mod drain;
 pub(crate) mod error;
 mod finish;

@@ -16,7 +16,7 @@ pub(crate) mod policy;
 pub(crate) mod problem;
 pub(crate) mod problems;
 pub(crate) mod rate;
-mod reading;
+pub(crate) mod reading;
 pub(crate) mod recovery;
 pub(crate) mod restarts;
 pub(crate) mod saturation;

@@ -188,6 +188,36 @@ impl Policy {
     pub(crate) const fn follows_any(&self) -> bool {
         self.ambient_deadline | self.ambient_criticality
     }
+
+    /// Returns what the first attempt of a call needs.
+    pub(crate) const fn opening(&self) -> Opening {
+        let is_asked = self.breaker.is_some()
+            || self.is_learning()
+            || self.hedge.is_some()
+            || self.concurrency.is_some()
+            || self.rate.is_some()
+            || self.throttle.is_some()
+            || self.saturation.is_some()
+            || self.follows_any();
+        if is_asked {
+            Opening::Asked
+        } else if self.attempt_timeout < NEVER || self.budget.is_limited() {
+            Opening::Timed
+        } else {
+            Opening::Free
+        }
+    }
+}
+
+/// What the first attempt of a call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Something is asked before it, or learnt from it though it succeeds at once.
+    Asked,
+    /// The time: for a bound or a budget.
+    Timed,
+    /// Nothing, but for a bound of the call.
+    Free,
 }
 
 impl PartialEq for Policy {

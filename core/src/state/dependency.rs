@@ -20,6 +20,7 @@ use crate::memory::profile::Profile;
 use crate::memory::{Memory, Shared, Word};
 use crate::policy::hedge::Hedge;
 use crate::policy::policy::Policy;
+use crate::policy::reading::Opening;
 use crate::standing::{ConcurrencyStanding, RateStanding, Standing, ThrottleStanding};
 use crate::time::{Instant, nanos};
 #[cfg(feature = "alloc")]
@@ -53,6 +54,7 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     has_limits: bool,
     /// Whether anything is learnt from the latencies of successes.
     is_learning: bool,
+    opening: Opening,
     /// Whether this guard is about to stop.
     draining: Draining<M>,
     /// Whether the process was saturated when last asked.
@@ -122,6 +124,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
                 (None, None) => Part::ABSENT,
             },
             is_learning: policy.is_learning(),
+            opening: policy.opening(),
             has_limits: policy.concurrency().is_some()
                 || policy.rate().is_some()
                 || policy.throttle().is_some(),
@@ -138,6 +141,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[cfg(feature = "alloc")]
     pub fn hold_breaker(&mut self, breaker: Arc<CircuitBreaker<M>>) {
         self.policy = self.policy.with_breaker(*breaker.settings());
+        self.opening = self.policy.opening();
         self.breaker = Part::held(breaker);
     }
 
@@ -145,7 +149,13 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     #[cfg(feature = "alloc")]
     pub fn hold_budget(&mut self, budget: Arc<RetryBudget<M>>) {
         self.policy = self.policy.with_budget(*budget.law());
+        self.opening = self.policy.opening();
         self.budget = Part::held(budget);
+    }
+
+    /// Returns what the first attempt of a call needs.
+    pub(crate) const fn opening(&self) -> Opening {
+        self.opening
     }
 
     /// Returns the policy, with the settings of shared parts in it.

@@ -83,6 +83,7 @@ impl<M: Memory> Evidence<M> {
         (failed || slow) && self.has_window && self.is_window_bad(settings, now)
     }
 
+    #[cold]
     fn is_window_bad(&self, settings: &Breaker, now: Instant) -> bool {
         let counts = self.window.trip(now);
         let total = counts.total();
