@@ -22,6 +22,7 @@ enum Shape {
     Through { p50: Duration, p99: Duration },
     Constant(Duration),
     Exponential(Duration),
+    Measured(&'static [Duration]),
 }
 
 impl Curve {
@@ -47,10 +48,31 @@ impl Curve {
         Self(Shape::Exponential(mean))
     }
 
+    /// Makes a dependency that takes one of these times, each as likely as the others:
+    /// what was measured, in any order.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast_simulation::Curve;
+    ///
+    /// static MEASURED: [Duration; 4] = [
+    ///     Duration::from_millis(11),
+    ///     Duration::from_millis(12),
+    ///     Duration::from_millis(12),
+    ///     Duration::from_millis(90),
+    /// ];
+    /// const SEARCH: Curve = Curve::measured(&MEASURED);
+    /// ```
+    #[must_use]
+    pub const fn measured(times: &'static [Duration]) -> Self {
+        Self(Shape::Measured(times))
+    }
+
     pub(crate) fn is_possible(self) -> bool {
         match self.0 {
             Shape::Through { p50, p99 } => !p50.is_zero() && p99 >= p50,
             Shape::Constant(span) | Shape::Exponential(span) => !span.is_zero(),
+            Shape::Measured(times) => !times.is_empty() && !times.iter().any(Duration::is_zero),
         }
     }
 
@@ -63,6 +85,12 @@ impl Curve {
             Shape::Exponential(mean) => {
                 // The same draw, so that every curve takes one.
                 crate::dice::exponential_of(mean, draw)
+            }
+            Shape::Measured(times) => {
+                let len = u128::try_from(times.len()).unwrap_or(u128::MAX);
+                let place = (u128::from(draw) * len) >> 32;
+                let time = times.get(usize::try_from(place).unwrap_or(0));
+                time.copied().unwrap_or(Duration::ZERO)
             }
         }
     }

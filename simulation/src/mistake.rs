@@ -38,7 +38,7 @@ impl Mistake {
             Self::NoSpan => "it lasts no time: give it some seconds",
             Self::NoProcess => "it has no process: 1 is one program with its guard",
             Self::Curve => {
-                "the curve is impossible: its times are above zero, and its p99 is not below its p50"
+                "the curve is impossible: it has a time, none is zero, and its p99 is not below its p50"
             }
             Self::FailureRate => "the failure rate is above 100%",
             Self::Impairment => {
