@@ -2,16 +2,26 @@
 
 use std::path::PathBuf;
 
+use steadfast_core::Ratio;
+
 use crate::fault::nearest;
+use crate::search::LEAST;
+use crate::units::{Scalar, Share};
 
 /// How the lab is used.
 pub(crate) const HELP: &str = "\
 Runs a scenario against each policy in it, and says whether what it asserts holds.
 
 usage: steadfast-lab run <scenario.toml> [--seeds <count>] [--html <page.html>]
+       steadfast-lab search <scenario.toml> [--seeds <count>] [--most <times>]
 
+run: each policy against the scenario, side by side
   --seeds <count>     so many courses of events instead of those of the file
   --html <page.html>  writes a page that compares the policies, by the first seed
+
+search: the least load at which each policy turns metastable, in times of the file's
+  --seeds <count>     as above; the least load is that of the worst course
+  --most <times>      looks from a tenth of the load to so many times as much, usually 4
 
 exit status: 0 all assertions hold, 1 one fails, 2 the file or a word here is wrong
 ";
@@ -26,20 +36,36 @@ pub(crate) enum Order {
         seeds: Option<u32>,
         html: Option<PathBuf>,
     },
+    Search {
+        scenario: PathBuf,
+        seeds: Option<u32>,
+        most: Option<Ratio>,
+    },
 }
 
 impl Order {
     /// Reads the words after the name of the program.
     pub(crate) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut words = words.into_iter();
-        match words.next().as_deref() {
-            Some("run") => {}
+        let order = words.next();
+        let is_search = match order.as_deref() {
+            Some("run") => false,
+            Some("search") => true,
             Some("help" | "--help" | "-h") => return Ok(Self::Help),
             Some("--version" | "-V") => return Ok(Self::Version),
-            Some(other) => return Err(format!("`{other}` is no order: there is `run`")),
+            Some(other) => {
+                return Err(format!(
+                    "`{other}` is no order: there are `run` and `search`"
+                ));
+            }
             None => return Err("it needs an order: `run <scenario.toml>`".into()),
-        }
-        let (mut scenario, mut seeds, mut html) = (None, None, None);
+        };
+        let options: &[&str] = if is_search {
+            &["--seeds", "--most", "--help"]
+        } else {
+            &["--seeds", "--html", "--help"]
+        };
+        let (mut scenario, mut seeds, mut html, mut most) = (None, None, None, None);
         while let Some(word) = words.next() {
             let (name, glued) = match word.split_once('=') {
                 Some((name, value)) if name.starts_with("--") => {
@@ -59,9 +85,17 @@ impl Order {
                     let wrong = || format!("`--seeds {value}`: it takes a number from 1 on");
                     seeds = Some(count.ok_or_else(wrong)?);
                 }
-                "--html" => html = Some(PathBuf::from(value()?)),
+                "--html" if !is_search => html = Some(PathBuf::from(value()?)),
+                "--most" if is_search => {
+                    let value = value()?;
+                    let times = Share::read(&value).map(|Share(times)| times);
+                    let times = times.filter(|times| *times > LEAST);
+                    let wrong =
+                        || format!("`--most {value}`: it takes a number above 0.1, such as 4");
+                    most = Some(times.ok_or_else(wrong)?);
+                }
                 option if option.starts_with('-') => {
-                    let near = nearest(option, &["--seeds", "--html", "--help"]);
+                    let near = nearest(option, options);
                     let near = near.map(|near| format!(": did you mean `{near}`?"));
                     return Err(format!(
                         "there is no `{option}`{}",
@@ -74,7 +108,16 @@ impl Order {
                 _ => scenario = Some(PathBuf::from(name)),
             }
         }
-        let scenario = scenario.ok_or("it needs a file: `run <scenario.toml>`")?;
+        let order = order.unwrap_or_default();
+        let scenario =
+            scenario.ok_or_else(|| format!("it needs a file: `{order} <scenario.toml>`"))?;
+        if is_search {
+            return Ok(Self::Search {
+                scenario,
+                seeds,
+                most,
+            });
+        }
         Ok(Self::Run {
             scenario,
             seeds,
@@ -104,6 +147,12 @@ mod tests {
         );
         assert_eq!(read("run --html=b.html --seeds=5 a.toml"), Ok(run));
         assert_eq!(read("--help"), Ok(Order::Help));
+        let search = Order::Search {
+            scenario: "a.toml".into(),
+            seeds: None,
+            most: Some(Ratio::times(2)),
+        };
+        assert_eq!(read("search a.toml --most 200%"), Ok(search));
     }
 
     #[test]
@@ -116,6 +165,10 @@ mod tests {
             ("run a --seed 3", "did you mean `--seeds`?"),
             ("run a --seeds 0", "from 1 on"),
             ("run a --html", "`--html` needs a value"),
+            ("run a --most 3", "there is no `--most`"),
+            ("search", "needs a file: `search"),
+            ("search a --html b", "there is no `--html`"),
+            ("search a --most 0.1", "above 0.1"),
         ] {
             let wrong = read(line).expect_err(line);
             assert!(wrong.contains(told), "{line}: {wrong}");

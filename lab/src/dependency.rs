@@ -16,6 +16,7 @@ pub(crate) struct Dependency {
     p99: Option<Span>,
     constant: Option<Span>,
     exponential: Option<Span>,
+    measured: Option<Vec<Span>>,
     failing: Option<Share>,
     capacity: Option<u32>,
     servers: Option<u32>,
@@ -103,12 +104,24 @@ impl Dependency {
     }
 
     fn curve(&self) -> Result<Curve, String> {
-        match (self.p50, self.p99, self.constant, self.exponential) {
-            (Some(Span(p50)), Some(Span(p99)), None, None) => Ok(Curve::through(p50, p99)),
-            (None, None, Some(Span(span)), None) => Ok(Curve::constant(span)),
-            (None, None, None, Some(Span(mean))) => Ok(Curve::exponential(mean)),
+        let measured = self.measured.as_ref();
+        match (
+            self.p50,
+            self.p99,
+            self.constant,
+            self.exponential,
+            measured,
+        ) {
+            (Some(Span(p50)), Some(Span(p99)), None, None, None) => Ok(Curve::through(p50, p99)),
+            (None, None, Some(Span(span)), None, None) => Ok(Curve::constant(span)),
+            (None, None, None, Some(Span(mean)), None) => Ok(Curve::exponential(mean)),
+            (None, None, None, None, Some(times)) => {
+                let times: Vec<_> = times.iter().map(|Span(time)| *time).collect();
+                // One file is read, and its runs last as long as the program.
+                Ok(Curve::measured(times.leak()))
+            }
             _ => Err("say how long it takes in one way: `p50` and `p99`, \
-                 `constant` or `exponential`"
+                 `constant`, `exponential` or `measured`"
                 .into()),
         }
     }

@@ -1,9 +1,13 @@
 //! What is asked, as a file writes it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use serde::Deserialize;
 use steadfast_core::Criticality;
 
-use crate::units::{Share, Span};
+use crate::units::{Scalar, Share, Span};
 
 /// The table `[load]`, of each process.
 #[derive(Clone, Debug, Deserialize)]
@@ -11,6 +15,7 @@ use crate::units::{Share, Span};
 pub(crate) struct Load {
     per_second: Option<u32>,
     every: Option<Span>,
+    replay: Option<PathBuf>,
     arrival: Option<Arrival>,
     ramp: Option<Ramp>,
     mix: Option<Mix>,
@@ -50,12 +55,24 @@ pub(crate) struct Spike {
 }
 
 impl Load {
-    /// Returns what is asked, or what is missing.
-    pub(crate) fn made(&self, spikes: &[Spike]) -> Result<steadfast_simulation::Load, String> {
-        let load = match (self.per_second, self.every) {
-            (Some(calls), None) => steadfast_simulation::Load::per_second(calls),
-            (None, Some(Span(mean))) => steadfast_simulation::Load::every(mean),
-            _ => return Err("say how much in one way: `per_second` or `every`".into()),
+    /// Returns what is asked, or what is missing; a recording lies in `folder`.
+    pub(crate) fn made(
+        &self,
+        spikes: &[Spike],
+        folder: &Path,
+    ) -> Result<steadfast_simulation::Load, String> {
+        let load = match (self.per_second, self.every, &self.replay) {
+            (Some(calls), None, None) => steadfast_simulation::Load::per_second(calls),
+            (None, Some(Span(mean)), None) => steadfast_simulation::Load::every(mean),
+            (None, None, Some(file)) => {
+                if self.arrival.is_some() || self.ramp.is_some() || !spikes.is_empty() {
+                    return Err("a recording has its own times: drop `replay`, \
+                         or `arrival`, `ramp` and every [[spike]]"
+                        .into());
+                }
+                steadfast_simulation::Load::replaying(recorded(&folder.join(file))?)
+            }
+            _ => return Err("say how much in one way: `per_second`, `every` or `replay`".into()),
         };
         let load = match self.arrival {
             None | Some(Arrival::Even) => load,
@@ -72,6 +89,20 @@ impl Load {
             load.spiking(spike.after.0, spike.times.0, spike.lasting.0)
         }))
     }
+}
+
+/// Reads when each call came: a time a line, since the beginning.
+fn recorded(file: &Path) -> Result<Vec<Duration>, String> {
+    let name = file.display();
+    let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| match Span::read(line) {
+            Some(Span(time)) => Ok(time),
+            None => Err(format!("{name}:{number}: `{line}` is not {}", Span::LOOK)),
+        })
+        .collect()
 }
 
 impl Mix {

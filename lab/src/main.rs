@@ -15,15 +15,18 @@ mod load;
 mod measure;
 mod page;
 mod policy;
+mod runtime;
 mod scenario;
+mod search;
 mod table;
 mod units;
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::{env, fs};
+use std::{env, fmt, fs};
 
+use steadfast_core::Ratio;
 use steadfast_simulation::Report;
 
 use crate::arguments::{HELP, Order};
@@ -46,6 +49,11 @@ fn main() -> ExitCode {
             seeds,
             html,
         }) => run(&scenario, seeds, html.as_deref()),
+        Ok(Order::Search {
+            scenario,
+            seeds,
+            most,
+        }) => search(&scenario, seeds, most),
         Err(wrong) => Err(format!("{wrong}\n\n{HELP}")),
     };
     done.unwrap_or_else(|wrong| {
@@ -56,20 +64,15 @@ fn main() -> ExitCode {
 
 /// Runs a file, prints what came of it, and judges.
 fn run(file: &Path, seeds: Option<u32>, html: Option<&Path>) -> Result<ExitCode, String> {
-    let name = file.display().to_string();
-    let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    let mut scenario = Scenario::read(&text).map_err(|fault| fault.in_file(&name))?;
-    if let Some(count) = seeds {
-        scenario.take_seeds(count);
-    }
-    let runs = course::run(&scenario).map_err(|error| format!("{name}: {error}"))?;
+    let scenario = read(file, seeds)?;
+    let runs = course::run(&scenario).map_err(|error| told(file, error))?;
     print(&shown(&scenario, &runs))?;
     if let Some(path) = html {
         let names = scenario.contestants.iter().map(|one| one.name.as_str());
         let firsts = runs.iter().filter_map(|reports| reports.first());
         let reports: Vec<_> = names.zip(firsts).collect();
         let page = page::page(&scenario.name, &reports);
-        fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(path, page).map_err(|error| told(path, error))?;
     }
     let failures = failures(&scenario, &runs);
     if failures.is_empty() {
@@ -79,6 +82,29 @@ fn run(file: &Path, seeds: Option<u32>, html: Option<&Path>) -> Result<ExitCode,
         eprintln!("{failure}");
     }
     Ok(ExitCode::from(FAILED))
+}
+
+/// Looks for the least load at which each policy of a file turns metastable.
+fn search(file: &Path, seeds: Option<u32>, most: Option<Ratio>) -> Result<ExitCode, String> {
+    let scenario = read(file, seeds)?;
+    let found = search::run(&scenario, most).map_err(|error| told(file, error))?;
+    print(&found).map(|()| ExitCode::SUCCESS)
+}
+
+fn read(file: &Path, seeds: Option<u32>) -> Result<Scenario, String> {
+    let text = fs::read_to_string(file).map_err(|error| told(file, error))?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut scenario = Scenario::read(&text, folder)
+        .map_err(|fault| fault.in_file(&file.display().to_string()))?;
+    if let Some(count) = seeds {
+        scenario.take_seeds(count);
+    }
+    Ok(scenario)
+}
+
+/// Says what is wrong with a file.
+fn told(file: &Path, wrong: impl fmt::Display) -> String {
+    format!("{}: {wrong}", file.display())
 }
 
 /// The head of a scenario, and its policies side by side.

@@ -1,7 +1,7 @@
 //! A policy as a file writes it.
 
 use serde::Deserialize;
-use steadfast_core::{Concurrency, Hedge, Policy, Rate, Throttle};
+use steadfast_core::{Concurrency, Hedge, Policy, Rate, Saturation, Throttle};
 use toml::Spanned;
 
 use crate::choice::{Choice, Chosen};
@@ -26,6 +26,7 @@ pub(crate) struct PolicyTable {
     concurrency: Option<Choice<Limiting>>,
     throttle: Option<Choice<Throttling>>,
     rate: Option<Choice<Pacing>>,
+    saturation: Option<Choice<Saturating>>,
     /// What has to hold of this policy.
     #[serde(default)]
     pub(crate) assertions: Vec<Spanned<String>>,
@@ -101,9 +102,14 @@ impl PolicyTable {
             Some(Choice(None)) => policy.without_throttle(),
             None => policy,
         };
-        match self.rate {
+        let policy = match self.rate {
             Some(Choice(Some(rate))) => policy.with_rate(rate),
             Some(Choice(None)) => policy.without_rate(),
+            None => policy,
+        };
+        match self.saturation {
+            Some(Choice(Some(law))) => policy.with_saturation(law),
+            Some(Choice(None)) => policy.without_saturation(),
             None => policy,
         }
     }
@@ -260,5 +266,41 @@ impl Chosen for Pacing {
             (None, None) => Rate::per_second(self.permits),
         };
         Ok(Some(rate))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saturating {
+    multiple: Option<Share>,
+    floor: Option<Span>,
+    minimum_samples: Option<u32>,
+}
+
+impl Chosen for Saturating {
+    type Made = Option<Saturation>;
+
+    const WORDS: &'static [&'static str] = &["default", "none"];
+
+    fn word(word: &str) -> Option<Option<Saturation>> {
+        match word {
+            "default" => Some(Some(Saturation::DEFAULT)),
+            "none" => Some(None),
+            _ => None,
+        }
+    }
+
+    fn made(self) -> Result<Option<Saturation>, String> {
+        let mut law = Saturation::DEFAULT;
+        if let Some(Share(multiple)) = self.multiple {
+            law = law.with_multiple(multiple);
+        }
+        if let Some(Span(floor)) = self.floor {
+            law = law.with_floor(floor);
+        }
+        if let Some(samples) = self.minimum_samples {
+            law = law.with_minimum_samples(samples);
+        }
+        Ok(Some(law))
     }
 }

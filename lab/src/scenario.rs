@@ -1,5 +1,6 @@
 //! A scenario as a file writes it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use crate::fault::Fault;
 use crate::load::{Load, Spike};
 use crate::measure::Measure;
 use crate::policy::PolicyTable;
+use crate::runtime::{Runtime, Stall};
 use crate::units::Span;
 
 /// The whole file.
@@ -31,6 +33,9 @@ struct File {
     brownout: Vec<Brownout>,
     #[serde(default)]
     outage: Vec<Outage>,
+    scheduler: Option<Runtime>,
+    #[serde(default)]
+    stall: Vec<Stall>,
     load: Spanned<Load>,
     #[serde(default)]
     spike: Vec<Spike>,
@@ -54,6 +59,8 @@ pub(crate) struct Scenario {
     pub(crate) processes: u32,
     pub(crate) seeds: Vec<u64>,
     pub(crate) contestants: Vec<Contestant>,
+    /// Why nothing in it can turn metastable.
+    pub(crate) unsearchable: Option<String>,
 }
 
 /// One of the policies that are compared.
@@ -65,17 +72,21 @@ pub(crate) struct Contestant {
 }
 
 impl Scenario {
-    /// Reads a file.
-    pub(crate) fn read(text: &str) -> Result<Self, Fault> {
+    /// Reads a file; what it names lies in `folder`.
+    pub(crate) fn read(text: &str, folder: &Path) -> Result<Self, Fault> {
         let file: File = toml::from_str(text).map_err(|error| Fault::of(text, &error))?;
         let target = file.dependency.get_ref();
         let target = target.target(&file.brownout, &file.outage);
         let target = target.map_err(|wrong| Fault::at(text, &file.dependency.span(), wrong))?;
-        let load = file.load.get_ref().made(&file.spike);
+        let load = file.load.get_ref().made(&file.spike, folder);
         let load = load.map_err(|wrong| Fault::at(text, &file.load.span(), wrong))?;
         let processes = file.processes.unwrap_or(1);
-        let simulation = Simulation::new(Policy::DEFAULT, target, load, file.duration.0)
+        let mut simulation = Simulation::new(Policy::DEFAULT, target, load, file.duration.0)
             .with_processes(processes);
+        if file.scheduler.is_some() || !file.stall.is_empty() {
+            let runtime = file.scheduler.clone().unwrap_or_default();
+            simulation = simulation.with_scheduler(runtime.made(&file.stall));
+        }
 
         let mut contestants: Vec<Contestant> = Vec::new();
         let common = file.assertions(text, &file.assertions)?;
@@ -110,6 +121,7 @@ impl Scenario {
         }
         Ok(Self {
             seeds: file.seeds(text)?,
+            unsearchable: file.untold(Measure::Metastable),
             name: file.name,
             duration: file.duration.0,
             processes,

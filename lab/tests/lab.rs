@@ -183,3 +183,111 @@ fn a_missing_file_is_misuse() {
     assert_eq!(lab(&["walk"]).status.code(), Some(2));
     assert_eq!(lab(&["--help"]).status.code(), Some(0));
 }
+
+/// One server that does 50 a second, and ten slow seconds.
+const QUEUE: &str = "
+name = \"queue\"
+duration = \"150s\"
+[dependency]
+constant = \"20ms\"
+servers = 1
+[[brownout]]
+after = \"5s\"
+slower = 5
+lasting = \"10s\"
+[load]
+per_second = 10
+[[policy]]
+name = \"resends\"
+preset = \"none\"
+attempts = 5
+attempt_timeout = \"1s\"
+[[policy]]
+name = \"once\"
+preset = \"none\"
+";
+
+#[test]
+fn the_least_load_that_collapses_is_found() {
+    let file = Scratch::new("queue.toml", QUEUE);
+    let output = lab(&["search", file.name(), "--most=4"]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{complaint}");
+    let shown = String::from_utf8(output.stdout).expect("text");
+    assert!(shown.contains("once     not at 4.00 times"), "{shown}");
+    assert!(shown.contains("resends  1."), "{shown}");
+}
+
+#[test]
+fn where_nothing_is_impaired_nothing_is_searched() {
+    let file = Scratch::new("calm.toml", &with(""));
+    let output = lab(&["search", file.name()]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complaint.contains("no [[brownout]]"), "{complaint}");
+}
+
+/// A scenario of a recording, read from the file beside it.
+fn replaying(times: &str, more: &str) -> (Scratch, Scratch) {
+    let recording = Scratch::new(&format!("{}.txt", more.len()), times);
+    let name = recording.0.file_name().expect("a name");
+    let text = format!(
+        "name = \"replay\"\nduration = \"9s\"\n{more}\n[load]\nreplay = \"{}\"\n",
+        name.display()
+    );
+    (
+        recording,
+        Scratch::new(&format!("{}.toml", text.len()), &text),
+    )
+}
+
+#[test]
+fn a_recording_and_what_was_measured_are_played() {
+    let more = "assertions = [\"calls == 3\", \"p50 == 11ms\", \"p99 == 30ms\"]\n\
+                [dependency]\nmeasured = [\"11ms\", \"11ms\", \"11ms\", \"30ms\"]";
+    let (_recording, file) = replaying("0s\n1.5s\n\n8s\n", more);
+    let output = lab(&["run", file.name(), "--seeds", "40"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(shown.contains("calls            3"), "{shown}");
+    assert!(
+        complaint.contains("it is 11ms") && complaint.contains("it is 30ms"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_slip_in_a_recording_is_told_with_its_line() {
+    let (_recording, file) = replaying("1s\nsoon\n", "[dependency]\nconstant = \"1ms\"");
+    let output = lab(&["run", file.name()]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        complaint.contains(".txt:2: `soon` is not a time"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_stalled_process_is_slow_itself() {
+    let text = "name = \"stall\"\nduration = \"20s\"\n\
+                assertions = [\"p99 >= 200ms\", \"p50 < 6ms\"]\n\
+                [dependency]\nconstant = \"5ms\"\n\
+                [scheduler]\nusual = \"80us\"\n\
+                [[stall]]\nafter = \"9s\"\ndelay = \"400ms\"\nlasting = \"2s\"\n\
+                [load]\nper_second = 20\n\
+                [[policy]]\nsaturation = \"default\"\n";
+    let (status, complaint) = told("stall.toml", text);
+    assert_eq!(status, Some(0), "{complaint}");
+    let (status, complaint) = told("none.toml", &text.replace("400ms\"\nlast", "1ms\"\nlast"));
+    assert_eq!(status, Some(1), "{complaint}");
+}
+
+#[test]
+fn the_readme_shows_a_scenario_that_runs() {
+    let readme = include_str!("../README.md");
+    let (_, rest) = readme.split_once("```toml\n").expect("a scenario");
+    let (scenario, _) = rest.split_once("```").expect("its end");
+    let (status, complaint) = told("readme.toml", scenario);
+    assert_eq!(status, Some(0), "{complaint}");
+}
