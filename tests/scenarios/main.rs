@@ -40,6 +40,7 @@ mod races;
 mod runtimes;
 mod saturation;
 mod scope;
+mod shared_writes;
 mod short_lived;
 mod slower;
 mod streams;
