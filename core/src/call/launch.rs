@@ -76,7 +76,8 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         // A copy is no scout: it is there because something is slow.
         let may_scout = claimed.is_ok() && !self.is_hedge();
-        let (own, bound, scout) = self.own_bound(may_scout, now, around);
+        let bounds = self.live.bounds(now);
+        let (own, bound, scout) = self.own_bound(bounds.cut, may_scout, now, around);
         let give_up = own.min(self.due);
         let lane = self.lane();
         if let Some(leg) = self.legs.as_mut().get_mut(lane) {
@@ -96,7 +97,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
         self.flying = self.flying.saturating_add(1);
         self.phase = Phase::Flying;
-        self.arm(now, around);
+        self.arm_after(bounds.hedge, now, around);
         Some(claimed.map(|()| attempt.cut(give_up, now)))
     }
 
@@ -104,6 +105,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// that is sooner. A scout sees what comes after the ceiling.
     fn own_bound<L: Listener, S>(
         &self,
+        ceiling: Option<u64>,
         may_scout: bool,
         now: Instant,
         around: &Surroundings<'_, L, S>,
@@ -112,7 +114,7 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         if self.is_once || self.role == Role::Resumed {
             return (constant, Bound::Timeout, None);
         }
-        let Some(nanos) = self.live.ceiling_nanos(now) else {
+        let Some(nanos) = ceiling else {
             return (constant, Bound::Timeout, None);
         };
         if now.after(nanos) >= constant {

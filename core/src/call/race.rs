@@ -17,11 +17,25 @@ use crate::verdict::{Kind, Verdict};
 impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
     /// Sets what an attempt in flight is waited for: its end, and when to race it.
     pub(super) fn arm<L, S>(&mut self, now: Instant, around: &Surroundings<'_, L, S>) {
+        self.arm_after(self.live.bounds(now).hedge, now, around);
+    }
+
+    /// The same, where it is known after how long another copy may start.
+    pub(super) fn arm_after<L, S>(
+        &mut self,
+        hedge: Option<u64>,
+        now: Instant,
+        around: &Surroundings<'_, L, S>,
+    ) {
         self.wake = Instant::MAX;
         if H::COUNT > 1
-            && let Some(threshold) = self.threshold(now, around)
+            && let Some(threshold) = hedge
+            && self.may_hedge(now, around)
         {
-            self.wake = now.saturating_add(threshold);
+            let at = now.after(threshold);
+            if at < self.due {
+                self.wake = at;
+            }
         }
         for leg in self.legs.as_ref() {
             if leg.is_flying() {
@@ -30,19 +44,14 @@ impl<M: Memory, J: Journal, H: Lanes> Machine<'_, M, J, H> {
         }
     }
 
-    /// After how long another copy would start; `None` when none may.
-    fn threshold<L, S>(&self, now: Instant, around: &Surroundings<'_, L, S>) -> Option<Duration> {
-        if self.hold != Hold::No
-            || self.is_sheddable()
-            || usize::from(self.flying) >= H::COUNT
-            || self.next_number() > self.attempts
-            || self.is_draining(around)
-            || !self.is_breaker_closed(now)
-        {
-            return None;
-        }
-        let threshold = self.live.hedge_threshold(now)?;
-        (threshold < self.left(now)).then_some(threshold)
+    /// Tells whether another copy may start at all.
+    fn may_hedge<L, S>(&self, now: Instant, around: &Surroundings<'_, L, S>) -> bool {
+        self.hold == Hold::No
+            && !self.is_sheddable()
+            && usize::from(self.flying) < H::COUNT
+            && self.next_number() <= self.attempts
+            && !self.is_draining(around)
+            && self.is_breaker_closed(now)
     }
 
     /// A probe must not be raced, and a dependency that recovers not loaded.

@@ -64,6 +64,14 @@ pub struct Dependency<M: Memory = Shared, H: Lanes = Single> {
     draws: M::U64,
 }
 
+/// When an attempt is raced and when it is cut, by what was measured, in nanoseconds
+/// after its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) hedge: Option<u64>,
+    pub(crate) cut: Option<u64>,
+}
+
 impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Makes the live parts that `policy` asks for, each its own.
     ///
@@ -182,12 +190,33 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// Before the attempt timeout, which may be less.
     #[must_use]
     pub fn attempt_ceiling(&self, now: Instant) -> Option<Duration> {
-        self.ceiling_nanos(now).map(Duration::from_nanos)
+        self.bounds(now).cut.map(Duration::from_nanos)
     }
 
-    pub(crate) fn ceiling_nanos(&self, now: Instant) -> Option<u64> {
-        self.estimates
-            .ceiling_nanos(now, self.hedge_threshold(now).map(nanos))
+    /// Returns when an attempt that starts now is raced, and when it is cut.
+    pub(crate) fn bounds(&self, now: Instant) -> Bounds {
+        let cut = self.estimates.ceiling_nanos(now, None);
+        let hedge = self.hedge_before(cut, now);
+        Bounds {
+            hedge,
+            cut: match (cut, hedge) {
+                (Some(cut), Some(hedge)) => Some(cut.max(self.estimates.beyond(hedge))),
+                _ => cut,
+            },
+        }
+    }
+
+    /// After how long another copy may race an attempt that would be cut after `cut`.
+    fn hedge_before(&self, cut: Option<u64>, now: Instant) -> Option<u64> {
+        if H::COUNT < 2 {
+            return None;
+        }
+        let least = nanos(self.policy.hedge()?.minimum_delay());
+        let slow = self.hedging.threshold_nanos(now)?;
+        Some(match cut {
+            Some(cut) => slow.min(cut.max(least)),
+            None => slow,
+        })
     }
 
     /// Counts a success of so many nanoseconds, if that is of use.
@@ -226,15 +255,7 @@ impl<M: Memory, H: Lanes> Dependency<M, H> {
     /// no end.
     #[must_use]
     pub fn hedge_threshold(&self, now: Instant) -> Option<Duration> {
-        if H::COUNT < 2 {
-            return None;
-        }
-        let hedge = self.policy.hedge()?;
-        let slow = self.hedging.threshold(now)?;
-        Some(match self.estimates.ceiling(now, None) {
-            Some(cut) => slow.min(cut.max(hedge.minimum_delay())),
-            None => slow,
-        })
+        self.bounds(now).hedge.map(Duration::from_nanos)
     }
 
     /// Returns what is measured right now.

@@ -159,12 +159,14 @@ impl<M: Memory> Estimates<M> {
             (Some(armed), Some(law)) => plain.max(law.bound_nanos(armed)),
             _ => plain,
         };
-        match cuts.checked_sub(PATIENCE) {
-            None => Some(bound),
-            Some(more) => {
-                let factor = 1_u64.unbounded_shl(more.saturating_add(1).min(63));
-                Some(bound.saturating_mul(factor))
-            }
+        Some(doubled(bound, cuts))
+    }
+
+    /// The least that a ceiling may be with a hedge that is armed after `hedge`.
+    pub(crate) fn beyond(&self, hedge: u64) -> u64 {
+        match &self.law {
+            Some(law) => doubled(law.bound_nanos(hedge), self.cuts.load()),
+            None => 0,
         }
     }
 
@@ -231,6 +233,17 @@ fn is_new<M: Memory>(told: &M::U64, value: Duration) -> bool {
 const PATIENCE: u32 = 3;
 /// Doubling a nanosecond more often passes the end of time.
 const MOST_CUTS: u32 = 70;
+
+/// A ceiling after so many cuts in a row.
+fn doubled(bound: u64, cuts: u32) -> u64 {
+    match cuts.checked_sub(PATIENCE) {
+        None => bound,
+        Some(more) => {
+            let factor = 1_u64.unbounded_shl(more.saturating_add(1).min(63));
+            bound.saturating_mul(factor)
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

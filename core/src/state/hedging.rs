@@ -66,8 +66,12 @@ impl<M: Memory> Hedging<M> {
     /// known.
     #[must_use]
     pub fn threshold(&self, now: Instant) -> Option<Duration> {
+        self.threshold_nanos(now).map(Duration::from_nanos)
+    }
+
+    pub(crate) fn threshold_nanos(&self, now: Instant) -> Option<u64> {
         let slow = self.attempts.quantile(now, &self.slow)?;
-        Some(slow.upper().max(self.law.minimum_delay()))
+        Some(slow.upper_nanos().max(nanos(self.law.minimum_delay())))
     }
 
     /// Returns how many recent attempts it knows.
